@@ -1,0 +1,102 @@
+import { createPeer, isHermesError, type Peer } from 'hermes-peer'
+import type { z } from 'zod'
+import type { AgentEvent } from '../events.ts'
+import { isFailure } from '../failures.ts'
+import { type CommonConfig, readConfig } from './config.ts'
+import { forwardCalls, type WorkNames } from './forward-calls.ts'
+
+/** What an agent's own part is given. */
+export interface Agent<Config> {
+  readonly config: Config
+  readonly peer: Peer
+  /** Aborts when the process is asked to stop, or whoever started it is gone. */
+  readonly stopping: AbortSignal
+  /** Tells the process that started this one, for showing only. */
+  report(event: AgentEvent): void
+  /** Names for the work that calls are about, by correlation, so that they can be shown. */
+  readonly work: WorkNames
+}
+
+export interface AgentPart<Config> {
+  config: z.ZodType<Config>
+  /** Provides capabilities; called before the peer starts. */
+  provide?: (agent: Agent<Config>) => void
+  /** Runs once the peer has started. */
+  run?: (agent: Agent<Config>) => Promise<void>
+}
+
+/** Longest polite stop of a peer, ms; the process ends then in any case. */
+const STOP_LIMIT_MS = 1_500
+
+/**
+ * Runs one agent as this process: a peer with its own key that knows one bootstrap address and the team's trust file. Ends
+ * when it is told to, or when the process that started it is gone.
+ */
+export async function runAgent<Config extends CommonConfig>(part: AgentPart<Config>): Promise<void> {
+  const stopping = new AbortController()
+  const report = (event: AgentEvent): void => {
+    if (process.connected) process.send?.(event)
+  }
+  const bootstrap = messageOf('start')
+  void messageOf('stop').then(() => stopping.abort())
+  process.once('disconnect', () => stopping.abort())
+  process.once('SIGTERM', () => stopping.abort())
+
+  try {
+    const config = await readConfig(process.argv[2], part.config)
+    const { addresses } = await Promise.race([bootstrap, aborted(stopping.signal)])
+    const peer = createPeer({
+      agentId: config.agentId,
+      network: config.network,
+      identity: config.key,
+      trust: { allow: config.trust },
+      listen: ['/ip4/127.0.0.1/tcp/0'],
+      bootstrap: addresses,
+    })
+    const calls = forwardCalls(peer, report)
+    const agent = { config, peer, stopping: stopping.signal, report, work: calls.work }
+    part.provide?.(agent)
+    await peer.start()
+    report({ type: 'agent.ready', addresses: [...peer.addresses] })
+    await part.run?.(agent).catch((error: unknown) => {
+      if (!stopping.signal.aborted) report(failed(error))
+    })
+    await aborted(stopping.signal).catch(() => {})
+    report({ type: 'agent.balance', ...calls.balance() })
+    await Promise.race([peer.stop(), new Promise((resolve) => setTimeout(resolve, STOP_LIMIT_MS))])
+  } catch (error) {
+    if (!stopping.signal.aborted) {
+      report(failed(error))
+      process.exitCode = 1
+    }
+  }
+  // The channel flushes what was reported; a handle that a dependency left open must not keep the process.
+  if (process.connected) process.disconnect()
+  setImmediate(() => process.exit())
+}
+
+function failed(error: unknown): AgentEvent {
+  if (isFailure(error)) return { type: 'job.failed', kind: error.kind, message: error.message, hint: error.hint }
+  if (isHermesError(error)) return { type: 'agent.failed', message: `${error.code}: ${error.message}`, hint: error.hint }
+  console.error(error)
+  return { type: 'agent.failed', message: (error as Error).message, hint: '' }
+}
+
+function messageOf(type: 'start' | 'stop'): Promise<{ addresses: string[] }> {
+  return new Promise((resolve) => {
+    const receive = (message: unknown): void => {
+      const value = message as { type?: unknown; addresses?: string[] }
+      if (value?.type !== type) return
+      process.off('message', receive)
+      resolve({ addresses: value.addresses ?? [] })
+    }
+    process.on('message', receive)
+  })
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}

@@ -1,0 +1,49 @@
+import { isHermesError } from 'hermes-peer'
+import { failure, isFailure } from '../failures.ts'
+import { createGit } from '../git/git.ts'
+import { findCulprit } from '../job/find-culprit.ts'
+import { findTeam } from '../job/find-team.ts'
+import { getRepair } from '../job/get-repair.ts'
+import { getReview } from '../job/get-review.ts'
+import { writePatch } from '../job/write-patch.ts'
+import { type Agent, runAgent } from './agent.ts'
+import { type PmConfig, pmConfig } from './config.ts'
+import { createTestClient } from './test-client.ts'
+
+await runAgent({
+  config: pmConfig,
+  run: (agent) =>
+    work(agent).catch((error: unknown) => {
+      if (isFailure(error) || !isHermesError(error)) throw error
+      throw failure('OTHER', `${error.code}: ${error.message}`, error.hint, error)
+    }),
+})
+
+/** The whole job: find the team, the culprit, its smallest repair, have it reviewed, write it. */
+async function work({ config, peer, report, stopping: signal, work }: Agent<PmConfig>): Promise<void> {
+  const { good, bad, commits, callTimeoutMs, repairTimeoutMs } = config
+  const team = await findTeam(peer, { testers: config.testers, signal })
+  report({ type: 'team.found', ...team })
+
+  const git = createGit({ cwd: config.repository })
+  const client = createTestClient({ peer, work, timeoutMs: callTimeoutMs })
+  const culprit = await findCulprit({ git, good, bad, commits, client, report, signal })
+
+  const repaired = await getRepair({ peer, work, report, culprit, good, bad, timeoutMs: repairTimeoutMs, signal })
+  const reviewed = { peer, report, commit: bad, good, timeoutMs: repairTimeoutMs, signal }
+  let reversal = repaired.smallest
+  if (!(await getReview({ ...reviewed, of: 'smallest', patch: reversal }))) {
+    reversal = repaired.whole
+    if (repaired.proposal === undefined && !(await getReview({ ...reviewed, of: 'whole', patch: reversal }))) {
+      throw failure(
+        'NO_REPAIR',
+        `The reviewer refuses the smallest repair and the whole reversal of ${culprit.slice(0, 7)}.`,
+        'Both make the test pass, but break something else: repair by hand.',
+      )
+    }
+  }
+  const { proposal, traceId } = repaired
+  const reversalFile = proposal && (await writePatch(config.out, 'reversal.patch', reversal))
+  const file = await writePatch(config.out, 'fix.patch', proposal ?? reversal)
+  report({ type: 'job.done', file, reversalFile, traceId })
+}

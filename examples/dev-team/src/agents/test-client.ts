@@ -1,0 +1,78 @@
+import { type CallOptions, isError, isHermesError, type Peer } from 'hermes-peer'
+import { runTests } from '../contracts.ts'
+import { failure } from '../failures.ts'
+import type { Trial } from '../search/confirm.ts'
+import type { WorkNames } from './forward-calls.ts'
+import { correlationId, toBase64 } from './wire.ts'
+
+export interface TestRun extends Trial {
+  readonly durationMs: number
+  readonly excerpt: string
+  /** Why there is no verdict. */
+  readonly reason?: 'command_not_found' | 'setup_failed' | 'skipped' | 'folder_missing' | 'patch_does_not_apply'
+}
+
+/** Has the test run by whichever tester is free. */
+export interface TestClient {
+  run(work: { commit: string; patch?: Uint8Array; excerpt?: boolean }, signal?: AbortSignal): Promise<TestRun>
+  /** Testers that can be reached now; at least 1. */
+  testers(): Promise<number>
+}
+
+/** Times that one piece of work is sent out again after the runtime gave up on it, for want of a free tester. */
+const MAX_REPEATS = 5
+const REPEATABLE: ReadonlySet<string> = new Set(['BUSY', 'QUEUE_FULL', 'RETRIES_EXHAUSTED', 'PEER_UNREACHABLE', 'NO_CANDIDATE', 'DRAINING'])
+/** Before it is sent out again, ms: about one test run. */
+const PAUSE_MS = 250
+
+export function createTestClient({
+  peer,
+  work,
+  timeoutMs,
+}: {
+  peer: Peer
+  work: WorkNames
+  timeoutMs: number
+}): TestClient {
+  const ask = async (input: Parameters<TestClient['run']>[0], signal: AbortSignal | undefined): Promise<TestRun> => {
+    const id = correlationId()
+    work.name(id, input.patch === undefined ? input.commit : `${input.commit} patched`)
+    const options: CallOptions = { timeoutMs, correlationId: id, ...(signal === undefined ? {} : { signal }) }
+    const { commit, patch, excerpt } = input
+    try {
+      const done = await peer.call(
+        runTests,
+        { commit, ...(patch === undefined ? {} : { patch: toBase64(patch) }), ...(excerpt ? { excerpt } : {}) },
+        options,
+      )
+      return { ...done, verdict: done.passed ? 'pass' : 'fail', excerpt: done.excerpt ?? '' }
+    } catch (error) {
+      if (!isError(error, runTests, 'CANNOT_RUN')) throw error
+      const { reason, detail } = error.data
+      return { verdict: 'skip', reason, summary: detail, durationMs: 0, excerpt: '' }
+    } finally {
+      work.forget(id)
+    }
+  }
+
+  return {
+    async run(input, signal) {
+      for (let repeats = 0; ; repeats++) {
+        try {
+          return await ask(input, signal)
+        } catch (error) {
+          signal?.throwIfAborted()
+          if (!isHermesError(error) || !REPEATABLE.has(error.code)) throw error
+          if (repeats >= MAX_REPEATS) {
+            throw failure('OTHER', `No tester could run the test: ${error.message}`, 'See what the testers said above.', error)
+          }
+          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * (repeats + 1)))
+        }
+      }
+    },
+    async testers() {
+      const candidates = await peer.find({ capability: runTests.name })
+      return Math.max(1, candidates.filter(({ status, usable }) => usable || status === 'online').length)
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import type { FailureKind } from './failures.ts'
+
+/** What an agent tells the process that started it, for showing only: the work itself goes from agent to agent. */
+export type AgentEvent =
+  | { type: 'agent.ready'; addresses: readonly string[] }
+  | { type: 'agent.failed'; message: string; hint: string }
+  | { type: 'agent.balance'; calls: number; succeeded: number; failed: number; cancelled: number; failovers: number }
+  | { type: 'team.found'; testers: number; coder: string; reviewer: string }
+  | { type: 'call.chosen'; capability: string; to: string; reasons: readonly string[]; work: string | undefined; attempt: number }
+  | { type: 'call.failover'; capability: string; from: string; to: string; code: string; work: string | undefined; effects: string }
+  | { type: 'run.started'; commit: string; patched: boolean }
+  | { type: 'run.ended'; commit: string; patched: boolean; passed: boolean; ms: number }
+  | { type: 'run.cancelled'; commit: string; patched: boolean }
+  | { type: 'search.confirmed'; summary: string }
+  | { type: 'search.round'; round: number; suspects: number; commits: readonly string[] }
+  | { type: 'search.verdict'; commit: string; verdict: 'pass' | 'fail' | 'skip' }
+  | { type: 'search.cancelled'; commit: string; because: string }
+  | { type: 'search.culprit'; commit: string; subject: string; rounds: number; alone: number }
+  | { type: 'repair.planned'; by: string; lines: number; files: readonly string[]; conflicts: readonly string[] }
+  | { type: 'repair.confirmed'; by: string; correlationId: string }
+  | { type: 'repair.reduced'; by: string; lines: number; files: readonly string[]; trials: number; minimal: boolean }
+  | { type: 'repair.proposal'; by: string; accepted: boolean; note: string }
+  | { type: 'review.done'; by: string; of: 'smallest' | 'whole'; accepted: boolean; suite: string; types: string }
+  | { type: 'job.done'; file: string; reversalFile: string | undefined; traceId: string }
+  | { type: 'job.failed'; kind: FailureKind; message: string; hint: string }
+
+/** What the starting process notices itself. */
+export type TeamEvent =
+  | { type: 'job.started'; commits: number; agents: number; model: string | undefined; sample: boolean; notes: readonly string[] }
+  | { type: 'agent.killed'; agent: string; commit: string }
+  | { type: 'agent.lost'; agent: string; how: string }
+
+/** One line of `--json`: an event, who it is about, and the seconds since the start. */
+export type JobEvent = { readonly at: number; readonly agent: string } & (AgentEvent | TeamEvent)

@@ -1,0 +1,98 @@
+import { relative } from 'node:path'
+import { type Options, parseOptions } from './cli/options.ts'
+import { createOutput, type Output } from './cli/output.ts'
+import type { AgentEvent } from './events.ts'
+import { EXIT_CODES, failure, isFailure } from './failures.ts'
+import { assignOwn } from './job/assign-own.ts'
+import { assignSample } from './job/assign-sample.ts'
+import { modelEndpoint } from './repair/proposal.ts'
+import { writeRoster } from './team/roster.ts'
+import { stageKill } from './team/staged-kill.ts'
+import { type Interruption, onInterruption } from './team/interruption.ts'
+import { startTeam, type Team } from './team/team.ts'
+import { createTally } from './team/tally.ts'
+import { createWorkspace } from './team/workspace.ts'
+
+process.exitCode = await main(process.argv.slice(2))
+
+/** Resolves with the exit code; nothing of the run is left by then but the patch. */
+async function main(args: readonly string[]): Promise<number> {
+  const interruption = onInterruption()
+  const write = (text: string): void => {
+    process.stdout.write(text)
+  }
+  const terminal = {
+    write,
+    writeError: (text: string): void => {
+      process.stderr.write(text)
+    },
+    seconds: () => performance.now() / 1000,
+    colour: process.stdout.isTTY === true && !process.env.NO_COLOR,
+  }
+  let output = createOutput({ ...terminal, json: args.includes('--json') })
+  try {
+    const options = parseOptions(args, { env: process.env, write })
+    if (options === undefined) return 0
+    output = createOutput({ ...terminal, json: options.json })
+    await run(options, output, interruption)
+    return 0
+  } catch (error) {
+    if (interruption.exitCode !== undefined) return interruption.exitCode
+    // A fault of ours: its stack is what a report needs.
+    if (!isFailure(error)) console.error(error)
+    const known = isFailure(error) ? error : failure('OTHER', 'The demo itself failed; the stack is above.', 'Please report it.')
+    output.failed(known)
+    return EXIT_CODES[known.kind]
+  } finally {
+    interruption.dispose()
+  }
+}
+
+async function run(options: Options, output: Output, interruption: Interruption): Promise<void> {
+  const workspace = await createWorkspace()
+  let team: Team | undefined
+  try {
+    const { assignment, sample } = options.own
+      ? { assignment: await assignOwn(workspace.folder, options.own), sample: undefined }
+      : await assignSample(workspace.folder)
+    const members = await writeRoster(workspace.folder, assignment, options.out)
+    interruption.throwIfInterrupted()
+    output.event('team', {
+      type: 'job.started',
+      commits: assignment.commits.length + 1,
+      agents: members.length,
+      model: modelEndpoint(process.env)?.model,
+      sample: sample !== undefined,
+      notes: assignment.notes,
+    })
+
+    const tally = createTally()
+    const staged = sample && stageKill(sample)
+    const started = startTeam({
+      members,
+      observe(agentId, event) {
+        tally.observe(event as AgentEvent)
+        if (!('message' in event)) output.event(agentId, event)
+        const victim = staged?.observe(agentId, event as AgentEvent)
+        if (victim === undefined) return
+        started.kill(victim.agentId)
+        output.event(victim.agentId, { type: 'agent.killed', agent: victim.agentId, commit: victim.commit })
+      },
+    })
+    team = started
+    interruption.onSecond(() => started.killAll())
+    const result = await Promise.race([started.result, interruption.happened])
+    await started.stop()
+    const shown = (path: string): string => relative(process.env.INIT_CWD || process.cwd(), path) || path
+    output.done({
+      file: shown(result.file),
+      reversalFile: result.reversalFile && shown(result.reversalFile),
+      traceId: result.traceId,
+      balance: tally.balance(),
+      sample: sample !== undefined,
+    })
+  } finally {
+    await team?.stop()
+    await workspace.remove()
+  }
+}

@@ -1,0 +1,103 @@
+import type { FileChange, Hunk } from './change.ts'
+
+/** The smallest thing that can be taken or left: one removed or added line, or a change that cannot be divided. */
+export interface Edit {
+  readonly file: number
+  /** -1: the whole file. */
+  readonly hunk: number
+  /** Place in {@link weave}; -1: the whole hunk. */
+  readonly line: number
+}
+
+interface Strand {
+  readonly kind: 'removed' | 'added'
+  readonly text: string
+  /** Equal for a removed line and the line that takes its place. */
+  readonly pair: number
+}
+
+/** The edits of a change from coarse to fine; each level has the same edits in groups: by hunk, by line for line, single. */
+export function editLevels(files: readonly FileChange[]): readonly ((edits: readonly Edit[]) => Edit[][])[] {
+  const pairOf = (edit: Edit): number => (edit.line < 0 ? -1 : (weave(hunkOf(files, edit))[edit.line] as Strand).pair)
+  return [
+    (edits) => group(edits, (edit) => `${edit.file}:${edit.hunk}`),
+    (edits) => group(edits, (edit) => `${edit.file}:${edit.hunk}:${pairOf(edit)}`),
+    (edits) => edits.map((edit) => [edit]),
+  ]
+}
+
+export function allEdits(files: readonly FileChange[]): Edit[] {
+  return files.flatMap((change, file) =>
+    change.whole
+      ? [{ file, hunk: -1, line: -1 }]
+      : change.hunks.flatMap((part, hunk) =>
+          part.whole ? [{ file, hunk, line: -1 }] : weave(part).map((_, line) => ({ file, hunk, line })),
+        ),
+  )
+}
+
+/** Writes a patch of some edits; apply it with `--unidiff-zero`. Latin1, as it was read. */
+export function renderEdits(files: readonly FileChange[], edits: readonly Edit[]): string {
+  const out: string[] = []
+  files.forEach((change, file) => {
+    const chosen = edits.filter((edit) => edit.file === file)
+    if (chosen.length === 0) return
+    out.push(...change.header)
+    if (change.whole) {
+      out.push(...change.binary, ...change.hunks.flatMap((hunk) => hunk.lines))
+      return
+    }
+    // Lines by which the new file is ahead of the old one so far.
+    let shift = 0
+    change.hunks.forEach((part, hunk) => {
+      const here = chosen.filter((edit) => edit.hunk === hunk)
+      if (here.length === 0) return
+      const taken = new Set(here.map((edit) => edit.line))
+      const body = weave(part).flatMap((strand, line) => renderStrand(strand, part.whole || taken.has(line)))
+      const added = body.filter((line) => line[0] === '+').length
+      const kept = body.filter((line) => line[0] === ' ').length
+      out.push(heading(part, kept + added, shift), ...(part.whole ? part.lines.slice(1) : body))
+      shift += kept + added - part.removed.length
+    })
+  })
+  return out.length === 0 ? '' : `${out.join('\n')}\n`
+}
+
+/** Removed and added lines in turn, as they replace each other, so that any choice of them reads in order. */
+function weave({ removed, added }: Hunk): Strand[] {
+  return Array.from({ length: Math.max(removed.length, added.length) }, (_, pair) => pair).flatMap((pair) => [
+    ...strand('removed', removed[pair], pair),
+    ...strand('added', added[pair], pair),
+  ])
+}
+
+function strand(kind: Strand['kind'], text: string | undefined, pair: number): Strand[] {
+  return text === undefined ? [] : [{ kind, text, pair }]
+}
+
+function renderStrand({ kind, text }: Strand, taken: boolean): string[] {
+  if (taken) return [`${kind === 'removed' ? '-' : '+'}${text}`]
+  return kind === 'removed' ? [` ${text}`] : []
+}
+
+/** A side of no lines is named by the line before it. */
+function heading({ oldStart, removed }: Hunk, newCount: number, shift: number): string {
+  const first = removed.length === 0 ? oldStart + 1 : oldStart
+  const newStart = first + shift - (newCount === 0 ? 1 : 0)
+  return `@@ -${oldStart},${removed.length} +${newStart},${newCount} @@`
+}
+
+function hunkOf(files: readonly FileChange[], { file, hunk }: Edit): Hunk {
+  return (files[file] as FileChange).hunks[hunk] as Hunk
+}
+
+function group(edits: readonly Edit[], keyOf: (edit: Edit) => string): Edit[][] {
+  const groups = new Map<string, Edit[]>()
+  for (const edit of edits) {
+    const key = keyOf(edit)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [edit])
+    else group.push(edit)
+  }
+  return [...groups.values()]
+}

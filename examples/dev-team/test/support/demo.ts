@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface DemoEnd {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** Parsed lines of `--json`. */
+  readonly events: readonly Record<string, unknown>[]
+}
+
+export interface Demo {
+  readonly child: ChildProcess
+  readonly end: Promise<DemoEnd>
+  /** Resolves with the first event of a type once it has been written. */
+  seen(type: string, where?: (event: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>
+}
+
+/** A folder of its own for one test, with what is needed to see whether a run left anything behind. */
+export interface Place {
+  readonly folder: string
+  start(args: readonly string[], env?: NodeJS.ProcessEnv): Demo
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<DemoEnd>
+  /** Names in the temporary folder of the runs. */
+  leftFiles(): string[]
+  /** Running processes that a run has started, directly or not. */
+  leftProcesses(): string[]
+  remove(): void
+}
+
+export function createPlace(): Place {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'dev-team-test-')))
+  const temporary = mkdtempSync(join(folder, 'tmp-'))
+  const mark = `HERMES_DEV_TEAM_TEST=${folder}`
+  const start: Place['start'] = (args, more = {}) => {
+    const { OPENAI_BASE_URL, OPENAI_API_KEY, HERMES_MODEL, INIT_CWD, ...env } = process.env
+    const child = spawn(process.execPath, ['--conditions=@hermes-peer/source', '--import', 'tsx', MAIN, ...args], {
+      cwd: ROOT,
+      env: { ...env, INIT_CWD: folder, TMPDIR: temporary, HERMES_DEV_TEAM_TEST: folder, ...more },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    return watch(child)
+  }
+  return {
+    folder,
+    start,
+    run: (args, env) => start(args, env).end,
+    leftFiles: () => readdirSync(temporary).filter((name) => name.startsWith('hermes-')),
+    leftProcesses: () => processesMarked(mark),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+function watch(child: ChildProcess): Demo {
+  let stdout = ''
+  let stderr = ''
+  const events: Record<string, unknown>[] = []
+  const waiting = new Set<() => void>()
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+    const lines = stdout.split('\n').slice(0, -1)
+    while (events.length < lines.length) {
+      const line = lines[events.length] as string
+      events.push(line.startsWith('{') ? JSON.parse(line) : { type: 'text', line })
+    }
+    for (const check of waiting) check()
+  })
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const end = new Promise<DemoEnd>((resolve) => {
+    child.once('close', (code) => resolve({ code, stdout, stderr, events }))
+  })
+  return {
+    child,
+    end,
+    seen: (type, where = () => true) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          const event = events.find((one) => one.type === type && where(one))
+          if (event === undefined) return
+          waiting.delete(check)
+          resolve(event)
+        }
+        waiting.add(check)
+        void end.then(() => reject(new Error(`ended without ${type}: ${stdout}${stderr}`)))
+        check()
+      }),
+  }
+}
+
+/** Only Linux tells the environment of other processes by files; elsewhere nothing is found. */
+function processesMarked(mark: string): string[] {
+  const read = (pid: string, file: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+  try {
+    return readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid) && read(pid, 'environ').split('\0').includes(mark))
+      .map((pid) => `${pid} ${read(pid, 'cmdline').replaceAll('\0', ' ')}`)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,21 @@
+import { big } from './big.ts'
+import { discovery } from './discovery.ts'
+import { failover } from './failover.ts'
+import { latency } from './latency.ts'
+import type { Bench, Figures, Order } from './scenario.ts'
+import { throughput } from './throughput.ts'
+
+export function measure(bench: Bench, order: Order): Promise<Figures> {
+  switch (order.measure) {
+    case 'latency':
+      return latency(bench, order)
+    case 'throughput':
+      return throughput(bench, order)
+    case 'big':
+      return big(bench, order)
+    case 'discovery':
+      return discovery(bench, order)
+    case 'failover':
+      return failover(bench, order)
+  }
+}

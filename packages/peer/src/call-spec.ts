@@ -1,0 +1,98 @@
+import {
+  type Effects,
+  HermesError,
+  ID_PATTERNS,
+  isAgentId,
+  MAX_PATH,
+  newCorrelationId,
+  newMessageId,
+  newTraceId,
+  type Priority,
+} from '@hermes-peer/protocol'
+import type { CallOptions } from './api.ts'
+import type { CallSpec } from './calls/call.ts'
+import type { Served } from './calls/context.ts'
+import type { Clock } from './clock.ts'
+import type { Tunables } from './defaults.ts'
+import type { Random } from './random.ts'
+
+export interface SpecSource {
+  readonly capability: string
+  readonly effects: Effects | undefined
+  readonly input: unknown
+  /** JSON Schema of our own contract, when there is one. */
+  readonly inputSchema: unknown
+  readonly options: CallOptions
+  /** The call being served, when this one is made inside a handler. */
+  readonly served: Served | undefined
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
+  'agent',
+  'where',
+  'timeoutMs',
+  'priority',
+  'signal',
+  'correlationId',
+  'ordered',
+  'context',
+])
+
+/** Reads the options of one call and what it inherits. Throws `INVALID_OPTION`, `INVALID_NAME`, `DEPTH_EXCEEDED`. */
+export function callSpec(
+  source: SpecSource,
+  { clock, random, tunables }: { clock: Clock; random: Random; tunables: Tunables },
+): CallSpec {
+  const { options, served, capability, effects, input, inputSchema } = source
+  check(options)
+  const bytes = (length: number) => random.bytes(length)
+  const path = served?.path ?? []
+  if (path.length > MAX_PATH) {
+    throw new HermesError('DEPTH_EXCEEDED', {
+      message: `${path.length} calls already wait for one another: ${path.join(' → ')}`,
+      details: { path },
+    })
+  }
+  const own = clock.monotonic() + (options.timeoutMs ?? tunables.callTimeoutMs)
+  const deadline = served ? Math.min(own, served.deadline) : own
+  return {
+    capability,
+    agent: options.agent,
+    where: options.where,
+    effects,
+    input: { value: input, schema: inputSchema },
+    payloadValue: options.context === undefined ? { input } : { input, context: options.context },
+    messageId: newMessageId(bytes),
+    correlationId: options.correlationId ?? (served?.correlationId || newCorrelationId(bytes)),
+    traceId: served?.traceId ?? newTraceId(bytes),
+    priority: options.priority ?? served?.priority ?? (3 as Priority),
+    path,
+    ordered: options.ordered ?? true,
+    deadline,
+    timeoutMs: Math.round(deadline - clock.monotonic()),
+  }
+}
+
+function check(options: CallOptions): void {
+  const refuse = (field: string, why: string): never => {
+    throw new HermesError('INVALID_OPTION', { message: `${field} ${why}`, details: { field } })
+  }
+  for (const key of Object.keys(options)) if (!KNOWN.has(key)) refuse(key, `is not an option of a call; known are ${[...KNOWN].join(', ')}`)
+  const { agent, where, timeoutMs, priority, correlationId, context } = options
+  if (agent !== undefined && !isAgentId(agent)) {
+    throw new HermesError('INVALID_NAME', { message: `agent: ${JSON.stringify(agent)?.slice(0, 80)} is not an agent id`, details: { field: 'agent' } })
+  }
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= 86_400_000)) {
+    refuse('timeoutMs', 'must be a number of milliseconds up to 24 hours')
+  }
+  if (priority !== undefined && ![1, 2, 3, 4, 5].includes(priority)) refuse('priority', 'must be 1, 2, 3, 4 or 5')
+  if (correlationId !== undefined && !ID_PATTERNS.correlation_id.test(correlationId)) {
+    refuse('correlationId', 'must be corr_ and 16 letters or digits, as an earlier answer gave it')
+  }
+  if (where !== undefined && (typeof where !== 'object' || where === null || !Object.values(where).every((v) => typeof v === 'string'))) {
+    refuse('where', 'must map labels to texts')
+  }
+  if (context !== undefined && (typeof context !== 'object' || context === null || Array.isArray(context))) {
+    refuse('context', 'must be an object')
+  }
+}

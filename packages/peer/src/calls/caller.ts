@@ -1,0 +1,387 @@
+import {
+  encodePayload,
+  HermesError,
+  newSpanId,
+  type ResponsePayload,
+} from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Outbox } from '../delivery/outbox.ts'
+import type { Directory } from '../directory/directory.ts'
+import type { Link } from '../link/link.ts'
+import type { Links } from '../link/links.ts'
+import type { Random } from '../random.ts'
+import type { Measurements } from '../routing/measure.ts'
+import type { Candidate } from '../routing/query.ts'
+import type { Router } from '../routing/router.ts'
+import type { Ledger } from '../telemetry/balance.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { readReply } from './answer.ts'
+import { type Attempt, type CallSpec, CallState, type Ending, notStarted } from './call.ts'
+import { stricter } from './effects.ts'
+import { createReconciler } from './outcome.ts'
+import type { Pending, PendingAttempt } from './pending.ts'
+import type { RetryBudget } from './retry-budget.ts'
+import type { Slots } from './slots.ts'
+import type { AskRuntime } from './system.ts'
+
+export interface CallerOptions {
+  readonly links: Links
+  readonly outbox: Outbox
+  readonly pending: Pending
+  readonly directory: Directory
+  readonly router: Router
+  readonly measurements: Measurements
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly ledger: Ledger
+  readonly budget: RetryBudget
+  readonly slots: Slots
+  readonly ask: AskRuntime
+}
+
+export interface Answered {
+  readonly response: ResponsePayload
+  readonly agentId: string
+  readonly state: CallState
+}
+
+/** Carries calls out: chooses, sends, fails over, asks for outcomes, and ends each by its deadline. */
+export interface Caller {
+  call(spec: CallSpec, signal: AbortSignal | undefined): Promise<Answered>
+  /** Ends every call that is in flight. */
+  stop(reason: HermesError): void
+}
+
+export function createCaller(options: CallerOptions): Caller {
+  const { links, outbox, pending, directory, router, measurements, clock, random, tunables, telemetry } = options
+  const { ledger, budget, slots } = options
+  const reconcile = createReconciler(options)
+  const running = new Map<CallState, (error: HermesError) => void>()
+
+  const call = (spec: CallSpec, signal: AbortSignal | undefined): Promise<Answered> =>
+    new Promise<Answered>((resolve, reject) => {
+      const state = new CallState(spec, clock)
+      ledger.begin()
+      budget.credit()
+      if (telemetry.wants('call.started')) telemetry.emit('call.started', state.ids)
+      let ended = false
+      const end = (result: Answered | undefined, error: HermesError | undefined): void => {
+        if (ended) return
+        ended = true
+        running.delete(state)
+        clock.clear(timer)
+        signal?.removeEventListener('abort', aborted)
+        for (const attempt of state.attempts) pending.remove(attempt.pending)
+        ledger.end(error === undefined)
+        if (telemetry.wants('call.ended')) {
+          telemetry.emit('call.ended', {
+            ...state.ids,
+            agentId: result?.agentId ?? state.attempts.at(-1)?.agentId,
+            code: error ? (error.declared?.name ?? error.code) : 'OK',
+            ms: clock.monotonic() - state.startedAt,
+            attempts: state.attempts.length,
+          })
+        }
+        if (result) resolve(result)
+        else reject(state.failure(error as HermesError))
+        state.stop.abort(error ?? ENDED)
+      }
+      const giveUp = (error: HermesError): void => {
+        for (const attempt of inFlight(state)) sendCancel(state, attempt, error)
+        end(undefined, error)
+      }
+      const aborted = () => giveUp(HermesError.from(signal?.reason, 'CANCELLED'))
+      const timer = clock.after(Math.max(0, state.leftMs), () => giveUp(deadlineError(state)))
+      state.late = (response, agentId) => end({ response, agentId, state }, undefined)
+      running.set(state, giveUp)
+      if (signal?.aborted) {
+        aborted()
+        return
+      }
+      signal?.addEventListener('abort', aborted, { once: true })
+      drive(state).then(
+        (result) => end(result, undefined),
+        (error: unknown) => end(undefined, HermesError.from(error)),
+      )
+    })
+
+  /** Attempt after attempt until one is final. */
+  const drive = async (state: CallState): Promise<Answered> => {
+    let kept: readonly Candidate[] = await choose(state, false)
+    let looked = false
+    for (;;) {
+      const candidate = kept.find(({ agentId }) => !state.asked.has(agentId) && !state.unreachable.has(agentId))
+      if (candidate) {
+        const ended = await tryCandidate(state, candidate)
+        if (ended) return ended
+        continue
+      }
+      if (!looked) {
+        looked = true
+        // Everyone kept has failed: whoever appeared meanwhile is asked before anybody is asked twice.
+        kept = await choose(state, true).catch((error: unknown) => {
+          if (state.reports.length === 0 && state.unreachable.size === 0) throw error
+          return []
+        })
+        continue
+      }
+      const again = await waitToRepeat(state)
+      state.asked.delete(again)
+      state.unreachable.delete(again)
+      kept = await choose(state, false).catch(() => [])
+      if (!kept.some(({ agentId }) => agentId === again)) throw lastError(state)
+    }
+  }
+
+  const choose = async (state: CallState, fresh: boolean): Promise<readonly Candidate[]> => {
+    const { capability, agent, where, input, path, correlationId } = state.spec
+    return router.choose(
+      {
+        capability,
+        input,
+        path,
+        correlationId,
+        ...(agent === undefined ? {} : { agent }),
+        ...(where === undefined ? {} : { where }),
+      },
+      { signal: state.stop.signal, fresh },
+    )
+  }
+
+  /** One candidate: a link, a place, an attempt. Returns the answer, or undefined when the call goes on elsewhere. */
+  const tryCandidate = async (state: CallState, candidate: Candidate): Promise<Answered | undefined> => {
+    const { agentId } = candidate
+    let link: Link
+    try {
+      link = links.get(agentId) ?? (await directory.reach(agentId, state.stop.signal))
+    } catch (error) {
+      // Nothing was sent: this is no attempt.
+      const failure = HermesError.from(error, 'PEER_UNREACHABLE')
+      state.unreachable.set(agentId, failure)
+      state.report(agentId, failure)
+      return undefined
+    }
+    const effects = stricter(state.spec.effects, router.entry(agentId, state.spec.capability)?.effects)
+    state.unsafeToRepeat = effects === 'once'
+    const release = await place(state, link)
+    if (telemetry.wants('call.chosen')) {
+      telemetry.emit('call.chosen', {
+        ...state.ids,
+        agentId,
+        reasons: candidate.reasons,
+        score: candidate.score,
+        attempt: state.attempts.length + 1,
+      })
+    }
+    const previous = state.attempts.at(-1)
+    if (previous && previous.agentId !== agentId) {
+      ledger.failover()
+      const code = state.asked.get(previous.agentId)?.code ?? 'PEER_UNREACHABLE'
+      telemetry.emit('call.failover', { ...state.ids, from: previous.agentId, to: agentId, code })
+    }
+    const since = clock.monotonic()
+    measurements.begin(agentId, state.spec.capability)
+    let ending: Ending
+    let attempt: Attempt | undefined
+    try {
+      ;({ ending, attempt } = await send(state, link))
+    } finally {
+      release()
+    }
+    if (ending.kind === 'lost' && effects === 'once' && attempt) ending = await reconcile(state, attempt, ending.error)
+    const well = ending.kind === 'answer' || ending.error.declared !== undefined
+    measurements.end(agentId, state.spec.capability, well, clock.monotonic() - since)
+    if (ending.kind === 'answer') {
+      router.remember(state.spec.correlationId, agentId)
+      return { response: ending.response, agentId, state }
+    }
+    state.report(agentId, ending.error)
+    state.asked.set(agentId, ending.error)
+    if (!goesOn(state, ending, effects)) throw ending.error
+    return undefined
+  }
+
+  /** Whether another attempt is allowed after this ending; takes from the retry budget where it must. */
+  const goesOn = (state: CallState, ending: Exclude<Ending, { kind: 'answer' }>, effects: string): boolean => {
+    const { error } = ending
+    if (state.attempts.length >= tunables.maxAttempts || state.leftMs <= 0) return false
+    if (ending.kind === 'lost') return effects !== 'once'
+    if (!error.retryable) return false
+    if (effects === 'once' && !ending.neverStarts && !notStarted(error)) return false
+    return error.code === 'BUSY' ? budget.take() : true
+  }
+
+  /** A place at the agent; the caller waits here, inside its deadline, when too much is in flight. */
+  const place = (state: CallState, link: Link): Promise<() => void> =>
+    new Promise((resolve, reject) => {
+      const most = Math.min(tunables.inFlightPerPeer, link.remote.limits.max_in_flight)
+      const { signal } = state.stop
+      let leave = (): void => undefined
+      const aborted = () => {
+        leave()
+        reject(HermesError.from(signal.reason, 'CANCELLED'))
+      }
+      signal.addEventListener('abort', aborted, { once: true })
+      leave = slots.take(link.remote.agentId, most, state.spec.priority, (release) => {
+        signal.removeEventListener('abort', aborted)
+        if (signal.aborted) release()
+        else resolve(release)
+      })
+    })
+
+  const send = (state: CallState, link: Link): Promise<{ ending: Ending; attempt: Attempt | undefined }> =>
+    new Promise((resolve) => {
+      const { spec } = state
+      const { agentId, epoch } = link.remote
+      const number = state.attempts.length + 1
+      const contentType = 'application/json'
+      let attempt: Attempt | undefined
+      let over = false
+      const finish = (ending: Ending): void => {
+        over = true
+        resolve({ ending, attempt })
+      }
+      const takeBack = outbox.post(
+        link,
+        {
+          type: 'request',
+          payload: encodePayload(contentType, spec.payloadValue as never),
+          messageId: spec.messageId,
+          correlationId: spec.correlationId,
+          traceId: spec.traceId,
+          spanId: newSpanId((length) => random.bytes(length)),
+          capability: spec.capability,
+          contentType,
+          timeoutMs: Math.max(1, Math.ceil(state.leftMs)),
+          priority: spec.priority,
+          attempt: number,
+          path: spec.path,
+          ordered: spec.ordered && number === 1,
+        },
+        {
+          written: ({ leaf }) => {
+            const waiter: PendingAttempt = {
+              leaf,
+              agentId,
+              answered: (incoming) => {
+                let ending: Ending
+                try {
+                  const reply = readReply(incoming)
+                  ending =
+                    reply.kind === 'response'
+                      ? { kind: 'answer', response: reply.response }
+                      : { kind: 'refused', error: reply.error }
+                } catch (error) {
+                  ending = { kind: 'refused', error: HermesError.from(error) }
+                }
+                if (attempt) state.settle(attempt)
+                if (over && ending.kind === 'answer') state.late(ending.response, agentId)
+                else finish(ending)
+              },
+              lost: (reason) => finish({ kind: 'lost', error: HermesError.from(reason, 'PEER_UNREACHABLE') }),
+            }
+            attempt = { agentId, recipientEpoch: epoch, number, startedAt: clock.monotonic(), pending: waiter }
+            state.attempts.push(attempt)
+            pending.add(waiter)
+            if (telemetry.wants('call.attempt')) {
+              telemetry.emit('call.attempt', { ...state.ids, agentId, attempt: number, leaf })
+            }
+          },
+          failed: (error) => finish({ kind: error.retryable ? 'lost' : 'refused', error }),
+        },
+      )
+      state.stop.signal.addEventListener('abort', takeBack, { once: true })
+    })
+
+  /** Backs off, then gives the candidate to ask again; throws the last error when nobody may be. */
+  const waitToRepeat = async (state: CallState): Promise<string> => {
+    const open = [...state.asked, ...state.unreachable].filter(
+      ([agentId, error]) => error.retryable && !state.withdrawn.has(agentId),
+    )
+    const [agentId, error] = open.at(-1) ?? []
+    if (!agentId || !error || state.attempts.length >= tunables.maxAttempts || !budget.take()) throw lastError(state)
+    const rounds = state.reports.length
+    const most = Math.min(tunables.retryBackoffCapMs, tunables.retryBackoffMs * 2 ** Math.max(0, rounds - 1))
+    const inMs = Math.max(error.retryAfterMs ?? 0, random.next() * most)
+    if (inMs >= state.leftMs) throw lastError(state)
+    telemetry.emit('call.retry', { ...state.ids, agentId, code: error.code, inMs })
+    await pause(inMs, state.stop.signal)
+    return agentId
+  }
+
+  const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const done = () => {
+        clock.clear(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = clock.after(ms, done)
+      signal.addEventListener('abort', done, { once: true })
+    })
+
+  const sendCancel = (state: CallState, attempt: Attempt, reason: HermesError): void => {
+    const link = links.get(attempt.agentId)
+    if (!link) return
+    if (telemetry.wants('call.cancelled')) {
+      telemetry.emit('call.cancelled', { ...state.ids, agentId: attempt.agentId, reason: reason.code })
+    }
+    try {
+      outbox.write(link, {
+        type: 'cancel',
+        payload: encodePayload('application/json', {
+          message_id: state.spec.messageId,
+          expires_at: clock.now() + Math.max(0, Math.ceil(state.leftMs)) + tunables.clockToleranceMs,
+        }),
+        messageId: state.spec.messageId,
+        correlationId: state.spec.correlationId,
+        traceId: state.spec.traceId,
+        spanId: newSpanId((length) => random.bytes(length)),
+        timeoutMs: 60_000,
+        priority: 5,
+      })
+    } catch {
+      // The link went away meanwhile: the other side sees the disconnect.
+    }
+  }
+
+  return {
+    call,
+    stop(reason) {
+      for (const giveUp of [...running.values()]) giveUp(reason)
+    },
+  }
+}
+
+const ENDED = new HermesError('CANCELLED', { message: 'the call has ended' })
+
+/** Attempts that nobody has answered. */
+function inFlight(state: CallState): Attempt[] {
+  return state.attempts.filter((attempt) => !state.isSettled(attempt))
+}
+
+function lastError(state: CallState): HermesError {
+  const errors = [...state.unreachable.values(), ...state.asked.values()]
+  const last = [...state.asked.values()].at(-1) ?? errors.at(-1)
+  return last ?? new HermesError('NO_CANDIDATE')
+}
+
+/** At the deadline: a piece of work with effects `once` that was sent and not answered may have been done. */
+function deadlineError(state: CallState): HermesError {
+  const { spec } = state
+  const open = inFlight(state).at(-1)
+  const timeout = new HermesError('TIMEOUT', {
+    message: open
+      ? `${open.agentId} did not answer ${spec.capability} within ${spec.timeoutMs} ms`
+      : `nobody took ${spec.capability} within ${spec.timeoutMs} ms`,
+    source: 'sender',
+  })
+  if (!open || !state.unsafeToRepeat) return timeout
+  return new HermesError('OUTCOME_UNKNOWN', {
+    message: `${open.agentId} did not answer ${spec.capability} within ${spec.timeoutMs} ms, and repeating it might do it twice`,
+    cause: timeout,
+  })
+}

@@ -1,0 +1,70 @@
+import type { Capability, HermesError, JsonValue, Priority } from '@hermes-peer/protocol'
+import type { CallContext, NeedConfirmation } from '../api.ts'
+import type { Timer } from '../clock.ts'
+import type { Incoming } from '../delivery/inbox.ts'
+import type { WorkRecord } from '../delivery/dedup.ts'
+
+/** A capability that this peer provides. */
+export interface Provided {
+  readonly contract: Capability
+  readonly handler: (input: never, context: never) => unknown
+  running: number
+}
+
+/** One admitted request, from its place in the queue to its outcome. */
+export class Job {
+  readonly incoming: Incoming
+  readonly record: WorkRecord
+  readonly provided: Provided
+  readonly priority: Priority
+  readonly since: number
+  /** Monotonic ms. */
+  readonly deadline: number
+  state: 'waiting' | 'running' | 'over' = 'waiting'
+  input: unknown
+  context: JsonValue | undefined
+  timer: Timer | undefined
+  startedAt = 0
+  #controller: AbortController | undefined
+  #aborted: HermesError | undefined
+
+  constructor(incoming: Incoming, record: WorkRecord, provided: Provided) {
+    this.incoming = incoming
+    this.record = record
+    this.provided = provided
+    this.priority = incoming.header.priority
+    this.since = incoming.receivedAt
+    this.deadline = incoming.receivedAt + incoming.header.timeout_ms
+  }
+
+  /** Made on first use: most handlers never look at it. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#aborted) this.#controller.abort(this.#aborted)
+    }
+    return this.#controller.signal
+  }
+
+  get aborted(): HermesError | undefined {
+    return this.#aborted
+  }
+
+  abort(reason: HermesError): void {
+    if (this.#aborted) return
+    this.#aborted = reason
+    this.#controller?.abort(reason)
+  }
+}
+
+/** What a handler returns by `ctx.needConfirmation`. */
+export class Confirmation {
+  readonly partialResult: unknown
+  constructor(partialResult: unknown) {
+    this.partialResult = partialResult
+  }
+}
+
+export type AnyContext = CallContext<Capability>
+export const asConfirmation = (partialResult: unknown): NeedConfirmation =>
+  new Confirmation(partialResult) as unknown as NeedConfirmation

@@ -1,0 +1,143 @@
+import { decodePayload, HermesError, type JsonValue } from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Dedup } from '../delivery/dedup.ts'
+import type { Directory } from '../directory/directory.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { readReply } from './answer.ts'
+import { type Attempt, type CallState, type Ending, replyOfOutcome } from './call.ts'
+import type { PendingAttempt } from './pending.ts'
+import type { BuiltIn } from './server.ts'
+import type { AskRuntime } from './system.ts'
+
+export interface ReconcilerOptions {
+  readonly directory: Directory
+  readonly ask: AskRuntime
+  readonly clock: Clock
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+}
+
+/** Finds out what became of work with effects `once` whose link was lost. */
+export type Reconcile = (state: CallState, attempt: Attempt, lost: HermesError) => Promise<Ending>
+
+/** Waits between two tries to reach the agent again, ms. */
+const AGAIN_MS = 200
+
+export function createReconciler(options: ReconcilerOptions): Reconcile {
+  const { directory, ask, clock, tunables, telemetry } = options
+
+  return async (state, attempt, lost) => {
+    // An answer to the lost attempt may still come over another link: it ends the search.
+    let late: Ending | undefined
+    let wake = (): void => undefined
+    Object.assign(attempt.pending, {
+      answered: ((incoming) => {
+        try {
+          const reply = readReply(incoming)
+          late = reply.kind === 'response' ? { kind: 'answer', response: reply.response } : { kind: 'refused', error: reply.error }
+        } catch (error) {
+          late = { kind: 'refused', error: HermesError.from(error) }
+        }
+        state.settle(attempt)
+        wake()
+      }) satisfies PendingAttempt['answered'],
+      lost: () => undefined,
+    })
+
+    const pause = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        const timer = clock.after(ms, resolve)
+        const stopped = () => wake()
+        wake = () => {
+          clock.clear(timer)
+          state.stop.signal.removeEventListener('abort', stopped)
+          resolve()
+        }
+        state.stop.signal.addEventListener('abort', stopped, { once: true })
+        if (late) wake()
+      })
+
+    const unknown = (cause: HermesError): Ending => ({
+      kind: 'refused',
+      error: new HermesError('OUTCOME_UNKNOWN', {
+        message: `the link to ${attempt.agentId} was lost while it worked on ${state.spec.capability}, and what became of it cannot be found out`,
+        cause,
+      }),
+    })
+
+    let until = Math.min(clock.monotonic() + tunables.outcomeTimeoutMs, state.spec.deadline)
+    while (!late && clock.monotonic() < until && !state.stop.signal.aborted) {
+      let answer: Record<string, unknown>
+      try {
+        const link = await directory.reach(attempt.agentId, state.stop.signal)
+        if (late) break
+        answer = (await ask(
+          link,
+          'hermes.outcome',
+          {
+            message_id: state.spec.messageId,
+            recipient_epoch: attempt.recipientEpoch,
+            expires_at: clock.now() + Math.max(0, Math.ceil(state.leftMs)) + 2 * tunables.clockToleranceMs,
+          },
+          { timeoutMs: Math.max(1, until - clock.monotonic()), signal: state.stop.signal, traceId: state.spec.traceId },
+        )) as Record<string, unknown>
+      } catch {
+        await pause(AGAIN_MS)
+        continue
+      }
+      const known = readState(answer?.state)
+      telemetry.emit('call.outcome', { ...state.ids, agentId: attempt.agentId, state: known })
+      if (late) break
+      if (known === 'done') {
+        const reply = replyOfOutcome(answer.outcome)
+        state.settle(attempt)
+        return reply.kind === 'response' ? { kind: 'answer', response: reply.response } : { kind: 'refused', error: reply.error }
+      }
+      if (known === 'unseen') {
+        state.settle(attempt)
+        state.withdrawn.add(attempt.agentId)
+        return { kind: 'refused', error: lost, neverStarts: true }
+      }
+      if (known === 'unknown') return unknown(lost)
+      // It is being worked on: its answer is on the way, or is asked for again.
+      until = state.spec.deadline
+      await pause(tunables.outcomePollMs)
+    }
+    return late ?? unknown(lost)
+  }
+}
+
+function readState(value: unknown): 'running' | 'done' | 'unseen' | 'unknown' {
+  return value === 'running' || value === 'done' || value === 'unseen' ? value : 'unknown'
+}
+
+/** `hermes.outcome {message_id, recipient_epoch, expires_at}`: what became of a piece of work of the asker. */
+export function outcomeBuiltIn(options: { dedup: Dedup; epoch: number; now: () => number; mostAheadMs: number }): BuiltIn {
+  const { dedup, epoch, now, mostAheadMs } = options
+  return (input, from) => {
+    const { message_id, recipient_epoch, expires_at } = (input ?? {}) as Record<string, unknown>
+    if (typeof message_id !== 'string' || !Number.isSafeInteger(recipient_epoch) || !Number.isSafeInteger(expires_at)) {
+      throw new HermesError('VALIDATION_ERROR', {
+        message: 'hermes.outcome: message_id, recipient_epoch and expires_at must be given',
+        details: { path: '/' },
+      })
+    }
+    const record = dedup.find(from, message_id)
+    if (record?.outcome) {
+      return {
+        state: 'done',
+        outcome: {
+          message_type: record.outcome.messageType,
+          payload: decodePayload(record.outcome.contentType, record.outcome.payload) as JsonValue,
+        },
+      }
+    }
+    if (record && record.state !== 'refused') return { state: 'running' }
+    // Another life of this agent may have started it, and no journal tells.
+    if (recipient_epoch !== epoch) return { state: 'unknown' }
+    // The promise comes before the word: from now on that id is refused.
+    const until = Math.min(expires_at as number, now() + mostAheadMs)
+    return dedup.refuse(from, message_id, until) ? { state: 'unseen' } : { state: 'unknown' }
+  }
+}

@@ -1,0 +1,52 @@
+import type { Incoming } from '../delivery/inbox.ts'
+
+/** One attempt that waits for its answer. */
+export interface PendingAttempt {
+  readonly leaf: string
+  readonly agentId: string
+  answered(incoming: Incoming): void
+  /** The last link to the agent is gone. */
+  lost(reason: Error): void
+}
+
+/** Attempts by leaf: an answer is accepted only for one of these, from the agent it was sent to. */
+export interface Pending {
+  add(attempt: PendingAttempt): void
+  remove(attempt: PendingAttempt): void
+  /** False when nothing waits for it. */
+  answer(incoming: Incoming): boolean
+  disconnected(agentId: string, reason: Error): void
+  count(agentId: string): number
+}
+
+export function createPending(): Pending {
+  const byLeaf = new Map<string, PendingAttempt>()
+  const byAgent = new Map<string, Set<PendingAttempt>>()
+  return {
+    add(attempt) {
+      byLeaf.set(attempt.leaf, attempt)
+      let attempts = byAgent.get(attempt.agentId)
+      if (!attempts) {
+        attempts = new Set()
+        byAgent.set(attempt.agentId, attempts)
+      }
+      attempts.add(attempt)
+    },
+    remove(attempt) {
+      byLeaf.delete(attempt.leaf)
+      const attempts = byAgent.get(attempt.agentId)
+      attempts?.delete(attempt)
+      if (attempts?.size === 0) byAgent.delete(attempt.agentId)
+    },
+    answer(incoming) {
+      const attempt = byLeaf.get(incoming.header.in_reply_to ?? '')
+      if (!attempt || attempt.agentId !== incoming.from) return false
+      attempt.answered(incoming)
+      return true
+    },
+    disconnected(agentId, reason) {
+      for (const attempt of [...(byAgent.get(agentId) ?? [])]) attempt.lost(reason)
+    },
+    count: (agentId) => byAgent.get(agentId)?.size ?? 0,
+  }
+}

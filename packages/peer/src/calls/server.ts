@@ -1,0 +1,594 @@
+import {
+  type Capability,
+  checkAgainst,
+  type ContentType,
+  decodePayload,
+  deepFreeze,
+  encodePayload,
+  type ErrorCode,
+  HermesError,
+  isHermesError,
+  isReservedName,
+  newSpanId,
+  readCancelPayload,
+  readEventPayload,
+  readRequestPayload,
+  toWireError,
+} from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Dedup, Outcome, WorkRecord } from '../delivery/dedup.ts'
+import type { Incoming } from '../delivery/inbox.ts'
+import type { Outbox } from '../delivery/outbox.ts'
+import type { Links } from '../link/links.ts'
+import type { Random } from '../random.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { type AnyContext, asConfirmation, Confirmation, Job, type Provided } from './job.ts'
+import { type Served, served } from './context.ts'
+import { type AgeingQueue, createAgeingQueue } from './queue.ts'
+
+/** A capability of the runtime itself: answered at once, without a slot or a record. */
+export type BuiltIn = (input: unknown, from: string) => unknown
+
+export interface ServerOptions {
+  readonly agentId: string
+  readonly links: Links
+  readonly outbox: Outbox
+  readonly dedup: Dedup
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly builtIns: ReadonlyMap<string, BuiltIn>
+  /** An event for this agent. */
+  event(incoming: Incoming, data: unknown): void
+  maxEnvelopeBytes: number
+}
+
+/** Serves requests: queues, starts each piece of work once, answers, remembers how it ended. */
+export interface Server {
+  provide(contract: Capability, handler: Provided['handler']): void
+  contracts(): readonly Capability[]
+  admitted(incoming: Incoming): void
+  duplicate(incoming: Incoming, record: WorkRecord): void
+  cancel(incoming: Incoming): void
+  refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void
+  /** The last link of a caller is gone. */
+  callerLost(agentId: string): void
+  /** Running and waiting work, and the fullest capability's share of its places, 0..1. */
+  load(): { running: number; waiting: number; fullness: number }
+  /** Refuses new work from now on. */
+  drain(): void
+  stop(reason: HermesError): void
+}
+
+/** Attempts of one piece of work that may wait for its answer. */
+const MOST_WAITERS = 16
+
+export function createServer(options: ServerOptions): Server {
+  return new CallServer(options)
+}
+
+class CallServer implements Server {
+  readonly #options: ServerOptions
+  readonly #provided = new Map<string, Provided>()
+  readonly #queues = new Map<Provided, AgeingQueue<Job>>()
+  /** Jobs by caller: bounded by what may be in flight. */
+  readonly #jobs = new Map<string, Set<Job>>()
+  #inFlight = 0
+  #draining = false
+
+  constructor(options: ServerOptions) {
+    this.#options = options
+  }
+
+  provide(contract: Capability, handler: Provided['handler']): void {
+    if (this.#provided.has(contract.name)) {
+      throw new HermesError('INVALID_CONTRACT', {
+        message: `provide: ${contract.name} is provided already by this peer`,
+        hint: 'Give each capability one handler.',
+        details: { field: 'contract' },
+      })
+    }
+    const { clock, tunables } = this.#options
+    const provided: Provided = { contract, handler, running: 0 }
+    this.#provided.set(contract.name, provided)
+    this.#queues.set(provided, createAgeingQueue({ clock, ageMs: tunables.priorityAgeMs }))
+  }
+
+  contracts(): readonly Capability[] {
+    return [...this.#provided.values()].map(({ contract }) => contract)
+  }
+
+  admitted(incoming: Incoming): void {
+    if (incoming.header.message_type === 'event') {
+      this.#event(incoming)
+      return
+    }
+    const name = incoming.header.target_capability as string
+    if (isReservedName(name)) this.#builtIn(incoming, name)
+    else this.#accept(incoming, name)
+  }
+
+  duplicate(incoming: Incoming, record: WorkRecord): void {
+    const { header, from, leaf } = incoming
+    const { telemetry } = this.#options
+    if (header.message_type === 'event') return
+    const ids = { messageId: header.message_id, correlationId: header.correlation_id, traceId: header.trace_id, from }
+    if (record.state === 'refused') {
+      throw new HermesError('STALE_SEQUENCE', { message: `${header.message_id} was withdrawn before it came` })
+    }
+    const same =
+      record.messageType === header.message_type &&
+      record.capability === header.target_capability &&
+      record.payloadSha256 === header.payload_sha256
+    if (!same) {
+      telemetry.emit('dedup.conflict', ids)
+      throw new HermesError('MESSAGE_CONFLICT')
+    }
+    if (record.state === 'done') {
+      telemetry.emit('dedup.stored', ids)
+      this.#send(from, record, [leaf], incoming)
+      return
+    }
+    telemetry.emit('dedup.joined', ids)
+    if (record.waiters.length < MOST_WAITERS && !record.waiters.includes(leaf)) record.waiters.push(leaf)
+  }
+
+  cancel(incoming: Incoming): void {
+    const { header, from, payload } = incoming
+    const { dedup, tunables, clock, telemetry } = this.#options
+    const { message_id, expires_at } = readCancelPayload(decodePayload(header.content_type, payload))
+    const record = dedup.find(from, message_id)
+    if (!record) {
+      // It came before its request: that one will be refused.
+      dedup.refuse(from, message_id, Math.min(expires_at, clock.now() + tunables.callTimeoutMs * 10) + tunables.clockToleranceMs)
+      return
+    }
+    for (const job of this.#jobs.get(from) ?? []) {
+      if (job.record !== record) continue
+      if (telemetry.wants('handler.cancelled')) telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
+      this.#abort(job, new HermesError('CANCELLED', { message: 'the caller cancelled the work' }))
+    }
+  }
+
+  refused({ header, leaf, from }: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void {
+    this.#answer(from, leaf, header, errorOutcome(error, header.content_type))
+  }
+
+  callerLost(agentId: string): void {
+    const { clock, tunables, links } = this.#options
+    if (!this.#jobs.has(agentId)) return
+    clock.after(tunables.callerGraceMs, () => {
+      if (links.has(agentId)) return
+      for (const job of [...(this.#jobs.get(agentId) ?? [])]) {
+        this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} was disconnected` }))
+      }
+    })
+  }
+
+  load(): { running: number; waiting: number; fullness: number } {
+    let waiting = 0
+    let running = 0
+    let fullness = 0
+    for (const provided of this.#provided.values()) {
+      const most = provided.contract.constraints.maxConcurrency ?? this.#options.tunables.inFlightPerNode
+      running += provided.running
+      waiting += this.#queues.get(provided)?.size ?? 0
+      fullness = Math.max(fullness, provided.running / most)
+    }
+    return { running, waiting, fullness }
+  }
+
+  drain(): void {
+    this.#draining = true
+  }
+
+  stop(reason: HermesError): void {
+    this.#draining = true
+    for (const jobs of [...this.#jobs.values()]) for (const job of [...jobs]) this.#abort(job, reason)
+  }
+
+  #event(incoming: Incoming): void {
+    const { header, from, payload, leaf } = incoming
+    const { dedup } = this.#options
+    const { data } = readEventPayload(decodePayload(header.content_type, payload))
+    const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt, leaf)
+    if (!record) throw new HermesError('BUSY')
+    record.state = 'done'
+    record.waiters = []
+    dedup.settle(from, record)
+    this.#options.event(incoming, deepFreeze(data))
+  }
+
+  #builtIn(incoming: Incoming, name: string): void {
+    const { builtIns } = this.#options
+    const { header, from, leaf, payload } = incoming
+    const builtIn = builtIns.get(name)
+    let outcome: Outcome
+    try {
+      if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
+      const { input } = readRequestPayload(decodePayload(header.content_type, payload))
+      outcome = responseOutcome({ output: builtIn(input, from), status: 'completed' }, header.content_type)
+    } catch (error) {
+      outcome = errorOutcome(HermesError.from(error), header.content_type)
+    }
+    this.#answer(from, leaf, header, outcome)
+  }
+
+  #accept(incoming: Incoming, name: string): void {
+    const { header, from, payload, leaf } = incoming
+    const { agentId, dedup, tunables, clock } = this.#options
+    if (this.#draining) throw new HermesError('DRAINING')
+    if (header.call_type === 'stream') throw new HermesError('STREAM_UNSUPPORTED')
+    const provided = this.#provided.get(name)
+    if (!provided) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `${agentId} does not provide ${name}` })
+    if (header.path.includes(`${agentId}#${name}`)) {
+      const path = [...header.path, `${agentId}#${name}`]
+      throw new HermesError('CALL_CYCLE', { message: `the call would wait for itself: ${path.join(' → ')}`, details: { path } })
+    }
+    const own = this.#jobs.get(from)?.size ?? 0
+    if (own >= tunables.inFlightPerPeer || this.#inFlight >= tunables.inFlightPerNode) {
+      throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
+    }
+    const request = readRequestPayload(decodePayload(header.content_type, payload))
+    const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt + tunables.clockToleranceMs, leaf)
+    if (!record) throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
+    const job = new Job(incoming, record, provided)
+    this.#enter(job)
+    job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
+    const refuse = (error: unknown): void => {
+      if (job.state !== 'waiting') return
+      this.#leave(job)
+      dedup.withdraw(from, record)
+      for (const waiter of record.waiters) this.#answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
+    }
+    let checked: unknown
+    try {
+      checked = checkAgainst(provided.contract.schemas.input, request.input, 'input')
+    } catch (error) {
+      refuse(error)
+      return
+    }
+    const begin = (input: unknown): void => {
+      if (job.state !== 'waiting') return
+      job.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
+      job.context = request.context
+      this.#start(job)
+    }
+    if (checked instanceof Promise) checked.then(begin, refuse)
+    else begin(checked)
+  }
+
+  #start(job: Job): void {
+    const most = job.provided.contract.constraints.maxConcurrency ?? Number.POSITIVE_INFINITY
+    if (job.provided.running < most) {
+      this.#run(job)
+      return
+    }
+    const queue = this.#queues.get(job.provided) as AgeingQueue<Job>
+    queue.push(job)
+    const { telemetry } = this.#options
+    if (telemetry.wants('handler.queued')) telemetry.emit('handler.queued', { ...this.#ids(job), waiting: queue.size })
+  }
+
+  #run(job: Job): void {
+    const { clock, telemetry, agentId } = this.#options
+    const { header } = job.incoming
+    job.state = 'running'
+    job.record.state = 'running'
+    job.provided.running++
+    job.startedAt = clock.monotonic()
+    if (telemetry.wants('handler.started')) {
+      telemetry.emit('handler.started', {
+        ...this.#ids(job),
+        attempt: header.attempt,
+        queuedMs: job.startedAt - job.since,
+      })
+    }
+    const inherited: Served = {
+      traceId: header.trace_id,
+      correlationId: header.correlation_id ?? '',
+      priority: header.priority,
+      path: [...header.path, `${agentId}#${job.provided.contract.name}`],
+      deadline: job.deadline,
+      get signal() {
+        return job.signal
+      },
+    }
+    let result: unknown
+    try {
+      result = served.run(inherited, job.provided.handler, job.input as never, this.#context(job) as never)
+    } catch (error) {
+      this.#failed(job, error)
+      return
+    }
+    if (isThenable(result)) {
+      result.then(
+        (value) => this.#returned(job, value),
+        (error: unknown) => this.#failed(job, error),
+      )
+    } else {
+      this.#returned(job, result)
+    }
+  }
+
+  #context(job: Job): AnyContext {
+    const { header, from } = job.incoming
+    const { clock } = this.#options
+    const { contract } = job.provided
+    return {
+      get signal() {
+        return job.signal
+      },
+      caller: from,
+      messageId: header.message_id,
+      correlationId: header.correlation_id ?? '',
+      traceId: header.trace_id,
+      priority: header.priority,
+      attempt: header.attempt,
+      remainingMs: () => Math.max(0, job.deadline - clock.monotonic()),
+      context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
+      error: (name, data) => {
+        if (!Object.hasOwn(contract.schemas.errors, name)) {
+          return new HermesError('HANDLER_ERROR', { message: `${contract.name} does not declare the error ${String(name)}` })
+        }
+        return new HermesError('HANDLER_ERROR', { message: `${contract.name}: ${String(name)}`, declared: { name: String(name), data } })
+      },
+      needConfirmation: asConfirmation,
+    }
+  }
+
+  #returned(job: Job, value: unknown): void {
+    if (job.record.state === 'done') {
+      this.#over(job, undefined)
+      return
+    }
+    try {
+      const type = job.incoming.header.content_type
+      if (value instanceof Confirmation) {
+        this.#over(job, responseOutcome({ output: null, status: 'need_confirmation', partial_result: value.partialResult ?? null }, type))
+        return
+      }
+      const checked = checkOutput(job.provided.contract, value)
+      if (checked instanceof Promise) {
+        checked.then(
+          () => this.#completed(job, value, type),
+          (error: unknown) => this.#over(job, errorOutcome(invalidResult(error), type), error),
+        )
+      } else {
+        this.#completed(job, value, type)
+      }
+    } catch (error) {
+      this.#over(job, errorOutcome(invalidResult(error), job.incoming.header.content_type), error)
+    }
+  }
+
+  #completed(job: Job, value: unknown, type: ContentType): void {
+    let outcome: Outcome
+    try {
+      outcome = responseOutcome({ output: value ?? null, status: 'completed' }, type)
+    } catch (error) {
+      this.#over(job, errorOutcome(invalidResult(error), type), error)
+      return
+    }
+    this.#over(job, outcome)
+  }
+
+  #failed(job: Job, thrown: unknown): void {
+    if (job.record.state === 'done') {
+      this.#over(job, undefined)
+      return
+    }
+    const reason = job.aborted
+    // A handler that was told to stop fails in whatever way its libraries do: the reason it was told is what counts.
+    const error = reason ?? handlerError(thrown)
+    this.#over(job, errorOutcome(error, job.incoming.header.content_type), thrown)
+  }
+
+  /** The handler has ended (or was never started): its place is free, and its outcome, if it is the first, is told. */
+  #over(job: Job, outcome: Outcome | undefined, cause?: unknown): void {
+    if (job.state === 'over') return
+    if (job.state === 'running') job.provided.running--
+    const { telemetry, clock } = this.#options
+    this.#leave(job)
+    if (outcome) {
+      const checked = this.#bounded(outcome, job)
+      if (telemetry.wants('handler.ended')) {
+        telemetry.emit('handler.ended', {
+          ...this.#ids(job),
+          code: checked.messageType === 'response' ? 'OK' : codeOf(checked),
+          ms: clock.monotonic() - job.startedAt,
+          ...(cause === undefined ? {} : { cause }),
+        })
+      }
+      this.#conclude(job, checked)
+    }
+    this.#next(job.provided)
+  }
+
+  #conclude(job: Job, outcome: Outcome): void {
+    const { from } = job.incoming
+    const { record } = job
+    this.#options.dedup.finish(from, record, outcome)
+    const waiters = record.waiters
+    record.waiters = []
+    this.#send(from, record, waiters, job.incoming)
+  }
+
+  /** An answer larger than the caller takes becomes an error that says so: it would fail at the far end only. */
+  #bounded(outcome: Outcome, job: Job): Outcome {
+    const { links, maxEnvelopeBytes } = this.#options
+    const limit = Math.min(maxEnvelopeBytes, links.get(job.incoming.from)?.remote.limits.max_envelope_bytes ?? maxEnvelopeBytes)
+    const size = outcome.payload.length + HEADER_ROOM
+    if (size <= limit) return outcome
+    return errorOutcome(
+      new HermesError('INVALID_RESULT', {
+        message: `the result has ${size} bytes with its header, the limit is ${limit}`,
+        details: { size, limit },
+      }),
+      outcome.contentType,
+    )
+  }
+
+  #expire(job: Job): void {
+    if (job.state === 'over') return
+    const error = new HermesError('TIMEOUT', { message: `${job.provided.contract.name} did not end within ${job.incoming.header.timeout_ms} ms` })
+    const waiting = job.state === 'waiting'
+    job.abort(error)
+    if (waiting) {
+      this.#queues.get(job.provided)?.remove(job)
+      this.#over(job, errorOutcome(error, job.incoming.header.content_type))
+    } else {
+      // Answered now; its place stays taken until the handler has really ended.
+      this.#conclude(job, errorOutcome(error, job.incoming.header.content_type))
+    }
+  }
+
+  #abort(job: Job, reason: HermesError): void {
+    job.abort(reason)
+    if (job.state !== 'waiting') return
+    this.#queues.get(job.provided)?.remove(job)
+    // Never started: whoever still waits for it is told, and the id stays refused.
+    this.#over(job, errorOutcome(reason, job.incoming.header.content_type))
+  }
+
+  #next(provided: Provided): void {
+    const most = provided.contract.constraints.maxConcurrency ?? Number.POSITIVE_INFINITY
+    const queue = this.#queues.get(provided) as AgeingQueue<Job>
+    while (provided.running < most) {
+      const job = queue.shift()
+      if (!job) return
+      this.#run(job)
+    }
+  }
+
+  #enter(job: Job): void {
+    const { from } = job.incoming
+    let jobs = this.#jobs.get(from)
+    if (!jobs) {
+      jobs = new Set()
+      this.#jobs.set(from, jobs)
+    }
+    jobs.add(job)
+    this.#inFlight++
+  }
+
+  #leave(job: Job): void {
+    job.state = 'over'
+    this.#options.clock.clear(job.timer)
+    const { from } = job.incoming
+    const jobs = this.#jobs.get(from)
+    if (!jobs?.delete(job)) return
+    this.#inFlight--
+    if (jobs.size === 0) this.#jobs.delete(from)
+  }
+
+  /** Sends a remembered outcome to each attempt that waits; settled once one of them is known to have arrived. */
+  #send(from: string, record: WorkRecord, leaves: readonly string[], incoming: Incoming): void {
+    const { outcome } = record
+    if (!outcome) return
+    for (const leaf of leaves) {
+      this.#answer(from, leaf, incoming.header, outcome, () => this.#options.dedup.settle(from, record))
+    }
+  }
+
+  #answer(from: string, leaf: string, to: Incoming['header'], outcome: Outcome, arrived?: () => void): void {
+    const { links, outbox, random } = this.#options
+    const link = links.get(from)
+    // Without a link the outcome stays remembered: the caller asks for it when it is back.
+    if (!link) return
+    try {
+      outbox.write(
+        link,
+        {
+          type: outcome.messageType,
+          payload: outcome.payload,
+          messageId: to.message_id,
+          correlationId: to.correlation_id,
+          traceId: to.trace_id,
+          spanId: newSpanId((length) => random.bytes(length)),
+          contentType: outcome.contentType,
+          timeoutMs: 60_000,
+          priority: to.priority,
+          inReplyTo: leaf,
+        },
+        arrived,
+      )
+    } catch (error) {
+      this.#options.telemetry.emit('listener.failed', { where: 'answer', cause: error })
+    }
+  }
+
+  #ids(job: Job) {
+    const { header, from } = job.incoming
+    return {
+      messageId: header.message_id,
+      correlationId: header.correlation_id,
+      traceId: header.trace_id,
+      capability: job.provided.contract.name,
+      from,
+    }
+  }
+}
+
+/** Room that the header of an answer takes at most, rounded up from its fields. */
+const HEADER_ROOM = 1536
+
+function workKey({ header }: Incoming) {
+  return {
+    messageType: header.message_type,
+    capability: header.target_capability,
+    payloadSha256: header.payload_sha256,
+  }
+}
+
+function responseOutcome(payload: unknown, contentType: ContentType): Outcome {
+  return { messageType: 'response', contentType, payload: encodePayload(contentType, payload as never) }
+}
+
+export function errorOutcome(error: HermesError, contentType: ContentType): Outcome {
+  const wire = toWireError(error)
+  let payload: Uint8Array
+  try {
+    payload = encodePayload(contentType, wire as never)
+  } catch {
+    // The data of a declared error may be anything: what cannot be sent is left out.
+    payload = encodePayload(contentType, { ...wire, details: {} } as never)
+  }
+  return { messageType: 'error', contentType, payload }
+}
+
+function codeOf(outcome: Outcome): ErrorCode | string {
+  const { error_code } = decodePayload(outcome.contentType, outcome.payload) as { error_code?: string }
+  return error_code ?? 'INTERNAL'
+}
+
+function checkOutput(contract: Capability, value: unknown): unknown {
+  return checkAgainst(contract.schemas.output, value, 'output', { code: 'INVALID_RESULT' })
+}
+
+function invalidResult(error: unknown): HermesError {
+  return new HermesError('INVALID_RESULT', {
+    message: `the handler returned what cannot be sent: ${isHermesError(error) ? error.message : 'not plain data'}`,
+    ...(isHermesError(error) ? { details: error.details } : {}),
+    cause: error,
+  })
+}
+
+/** What another peer is told of a throw: a declared error as it is, a runtime error of a nested call by its code, else only that it failed. */
+function handlerError(thrown: unknown): HermesError {
+  if (isHermesError(thrown) && thrown.declared && !thrown.remote) return thrown
+  if (isHermesError(thrown)) {
+    return new HermesError('HANDLER_ERROR', {
+      message: `the handler failed: ${thrown.code}`,
+      details: { cause_code: thrown.code },
+      cause: thrown,
+    })
+  }
+  return new HermesError('HANDLER_ERROR', { cause: thrown })
+}
+
+function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}

@@ -1,0 +1,183 @@
+import type { MessageType } from '@hermes-peer/protocol'
+
+/** How a started handler ended: the type and payload of its answer, in the form it is sent. */
+export interface Outcome {
+  readonly messageType: 'response' | 'error'
+  readonly contentType: 'application/json' | 'application/msgpack'
+  readonly payload: Uint8Array
+}
+
+/** What makes two envelopes the same piece of work. */
+export interface WorkKey {
+  readonly messageType: MessageType
+  readonly capability: string | undefined
+  readonly payloadSha256: string
+}
+
+/** One piece of work of one sender. */
+export interface WorkRecord extends WorkKey {
+  readonly messageId: string
+  /** Wall clock, ms, tolerance included: kept until then. */
+  expiresAt: number
+  state: 'refused' | 'waiting' | 'running' | 'done'
+  outcome: Outcome | undefined
+  /** Leaves of the attempts that wait for the answer. */
+  waiters: string[]
+  settled: boolean
+}
+
+export interface DedupOptions {
+  readonly now: () => number
+  readonly idsPerSender: number
+  readonly bytesPerSender: number
+  readonly idsPerNode: number
+}
+
+/** Remembers which work of which sender was started, and how it ended. */
+export interface Dedup {
+  find(sender: string, messageId: string): WorkRecord | undefined
+  /** A new record, or undefined when the sender's share (or the node's) is full of unsettled ones: then `BUSY`. */
+  begin(sender: string, messageId: string, key: WorkKey, expiresAt: number, leaf: string): WorkRecord | undefined
+  /** Takes back a record whose handler was never started. */
+  withdraw(sender: string, record: WorkRecord): void
+  finish(sender: string, record: WorkRecord, outcome: Outcome): void
+  /** The answer is known to have arrived. */
+  settle(sender: string, record: WorkRecord): void
+  /** Promises that this id will not be started before it expires; false when there is no room for the promise. */
+  refuse(sender: string, messageId: string, expiresAt: number): boolean
+  /** Drops what has expired. */
+  sweep(): void
+  readonly size: number
+}
+
+interface Share {
+  records: Map<string, WorkRecord>
+  /** Settled records, oldest first: these may be forgotten early. */
+  settled: Map<string, WorkRecord>
+  bytes: number
+}
+
+export function createDedup(options: DedupOptions): Dedup {
+  return new WorkMemory(options)
+}
+
+class WorkMemory implements Dedup {
+  readonly #options: DedupOptions
+  /** Bounded by `idsPerNode`: a share without records is removed. */
+  readonly #shares = new Map<string, Share>()
+  #size = 0
+
+  constructor(options: DedupOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  find(sender: string, messageId: string): WorkRecord | undefined {
+    const record = this.#shares.get(sender)?.records.get(messageId)
+    // An expired record may stand until the next sweep; an envelope that could ask for it is refused as expired before.
+    return record
+  }
+
+  begin(sender: string, messageId: string, key: WorkKey, expiresAt: number, leaf: string): WorkRecord | undefined {
+    const share = this.#room(sender)
+    if (!share) return undefined
+    const record: WorkRecord = {
+      messageType: key.messageType,
+      capability: key.capability,
+      payloadSha256: key.payloadSha256,
+      messageId,
+      expiresAt,
+      state: 'waiting',
+      outcome: undefined,
+      waiters: [leaf],
+      settled: false,
+    }
+    share.records.set(messageId, record)
+    this.#size++
+    return record
+  }
+
+  withdraw(sender: string, record: WorkRecord): void {
+    this.#remove(sender, record)
+  }
+
+  finish(sender: string, record: WorkRecord, outcome: Outcome): void {
+    record.state = 'done'
+    record.outcome = outcome
+    const share = this.#shares.get(sender)
+    if (!share?.records.has(record.messageId)) return
+    share.bytes += outcome.payload.length
+    this.#shrink(sender, share)
+  }
+
+  settle(sender: string, record: WorkRecord): void {
+    const share = this.#shares.get(sender)
+    if (record.settled || !share?.records.has(record.messageId)) return
+    record.settled = true
+    share.settled.set(record.messageId, record)
+    this.#shrink(sender, share)
+  }
+
+  refuse(sender: string, messageId: string, expiresAt: number): boolean {
+    const known = this.find(sender, messageId)
+    if (known) {
+      known.expiresAt = Math.max(known.expiresAt, expiresAt)
+      return known.state === 'refused'
+    }
+    const record = this.begin(sender, messageId, { messageType: 'request', capability: undefined, payloadSha256: '' }, expiresAt, '')
+    if (!record) return false
+    record.state = 'refused'
+    record.waiters = []
+    return true
+  }
+
+  sweep(): void {
+    const now = this.#options.now()
+    for (const [sender, share] of this.#shares) {
+      for (const record of share.records.values()) {
+        if (record.expiresAt < now && record.state !== 'running' && record.state !== 'waiting') this.#remove(sender, record)
+      }
+    }
+  }
+
+  /** The sender's share with room for one more id. */
+  #room(sender: string): Share | undefined {
+    const { idsPerSender, idsPerNode } = this.#options
+    let share = this.#shares.get(sender)
+    if (share && share.records.size >= idsPerSender && !this.#forgetOne(sender, share)) return undefined
+    if (this.#size >= idsPerNode && !(share && this.#forgetOne(sender, share))) return undefined
+    // Bytes of unsettled answers may not be forgotten: a sender that never reads its answers gets no further work done.
+    if (share && share.bytes > this.#options.bytesPerSender) return undefined
+    share = this.#shares.get(sender)
+    if (!share) {
+      share = { records: new Map(), settled: new Map(), bytes: 0 }
+      this.#shares.set(sender, share)
+    }
+    return share
+  }
+
+  #shrink(sender: string, share: Share): void {
+    while (share.bytes > this.#options.bytesPerSender && this.#forgetOne(sender, share)) {
+      // Forgets settled ones, oldest first.
+    }
+  }
+
+  #forgetOne(sender: string, share: Share): boolean {
+    const oldest = share.settled.values().next().value
+    if (!oldest) return false
+    this.#remove(sender, oldest)
+    return true
+  }
+
+  #remove(sender: string, record: WorkRecord): void {
+    const share = this.#shares.get(sender)
+    if (!share?.records.delete(record.messageId)) return
+    share.settled.delete(record.messageId)
+    share.bytes -= record.outcome?.payload.length ?? 0
+    this.#size--
+    if (share.records.size === 0) this.#shares.delete(sender)
+  }
+}

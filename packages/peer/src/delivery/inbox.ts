@@ -1,0 +1,332 @@
+import {
+  type ContentType,
+  decodeFrame,
+  decodeHeader,
+  type Header,
+  HermesError,
+  MAX_LIFE_MS,
+  MAX_SINGLE_FRAME,
+  type MessageType,
+  type PublicKey,
+  Reader,
+  type RootMemory,
+  type SingleFrame,
+  type ProvenFrame,
+  verifyEnvelope,
+  verifyHops,
+  verifyPayload,
+} from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Link } from '../link/link.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { Dedup, WorkRecord } from './dedup.ts'
+import { createRootMemory } from './root-memory.ts'
+import { createWindow, type SequenceWindow } from './window.ts'
+
+/** An envelope that has been verified; its payload has not been parsed yet. */
+export interface Incoming {
+  readonly header: Header
+  readonly leaf: string
+  readonly payload: Uint8Array
+  /** The authenticated sender. */
+  readonly from: string
+  readonly link: Link
+  /** Monotonic ms. */
+  readonly receivedAt: number
+  /** When it expires on our wall clock, tolerance included. */
+  readonly expiresAt: number
+}
+
+export interface Broadcast {
+  readonly header: Header
+  readonly payload: Uint8Array
+  readonly from: string
+  readonly contentType: ContentType
+}
+
+export interface InboxEvents {
+  /** In the order of the sender, at most once per message id: everything else about it is still to be judged. */
+  admitted(incoming: Incoming): void
+  /** The same piece of work again, or another one under its id. */
+  duplicate(incoming: Incoming, record: WorkRecord): void
+  answer(incoming: Incoming): void
+  cancel(incoming: Incoming): void
+  heartbeat(incoming: Incoming): void
+  /** Tells the authenticated sender of a request that it was not accepted. */
+  refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'link' | 'from'>, error: HermesError): void
+}
+
+/** Verifies what comes, in the order of the wire contract: nothing changes before the signature holds. */
+export interface Inbox {
+  receive(link: Link, body: Uint8Array): void
+  /** Verifies a broadcast; throws the refusal. */
+  receiveBroadcast(topic: string, frame: Uint8Array, keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined): Broadcast
+  /** A link is up: its sender's window begins, or goes on. `only`: no other link of that agent is left to deliver. */
+  linked(link: Link, only: boolean): void
+  seenEpoch(agentId: string): number
+  close(): void
+}
+
+export interface InboxOptions {
+  readonly agentId: string
+  readonly network: string
+  readonly epoch: number
+  readonly clock: Clock
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly dedup: Dedup
+  readonly events: InboxEvents
+  /** The admitted key of an agent, for hops. */
+  readonly keyOf: (agentId: string) => PublicKey | undefined
+}
+
+interface Sender {
+  epoch: number
+  window: SequenceWindow<Incoming>
+}
+
+/** What a refused envelope is worth telling its sender: only work waits for an answer. */
+const ANSWERED: ReadonlySet<MessageType> = new Set(['request', 'submit'])
+
+export function createInbox(options: InboxOptions): Inbox {
+  return new EnvelopeInbox(options)
+}
+
+class EnvelopeInbox implements Inbox {
+  readonly #options: InboxOptions
+  /** One window per agent ever linked: bounded by who is admitted; kept, as forgetting one would let old sequences in again. */
+  readonly #senders = new Map<string, Sender>()
+  readonly #roots: RootMemory = createRootMemory()
+
+  constructor(options: InboxOptions) {
+    this.#options = options
+  }
+
+  seenEpoch(agentId: string): number {
+    return this.#senders.get(agentId)?.epoch ?? 0
+  }
+
+  linked(link: Link, only: boolean): void {
+    const { agentId, epoch, nextSequence } = link.remote
+    const sender = this.#senders.get(agentId)
+    if (sender?.epoch === epoch) {
+      // What was written to the links before and has not come is lost with them.
+      if (only) sender.window.advance(nextSequence)
+      return
+    }
+    sender?.window.close()
+    this.#senders.set(agentId, { epoch, window: this.#window(agentId, nextSequence) })
+  }
+
+  close(): void {
+    for (const { window } of this.#senders.values()) window.close()
+  }
+
+  receive(link: Link, body: Uint8Array): void {
+    const receivedAt = this.#options.clock.monotonic()
+    let header: Header | undefined
+    let verified: { leaf: string } | undefined
+    try {
+      const frame = decodeFrame(body)
+      if (frame.tag === 2) throw new HermesError('BATCH_UNSUPPORTED')
+      header = decodeHeader(frame.header)
+      verified = { leaf: this.#verify(link, frame, header) }
+      this.#accept({
+        header,
+        leaf: verified.leaf,
+        payload: frame.payload,
+        from: link.remote.agentId,
+        link,
+        receivedAt,
+        expiresAt: header.expires_at - link.offsetMs + this.#options.tunables.clockToleranceMs,
+      })
+    } catch (error) {
+      this.#refuse(link, header, verified?.leaf, HermesError.from(error))
+    }
+  }
+
+  receiveBroadcast(
+    topic: string,
+    bytes: Uint8Array,
+    keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined,
+  ): Broadcast {
+    const { network, tunables, dedup } = this.#options
+    const reader = new Reader(bytes)
+    const frame = decodeFrame(reader.part(MAX_SINGLE_FRAME, 'the frame'))
+    reader.end('the frame')
+    if (frame.tag === 2 || frame.hops.length > 0) throw new HermesError('MALFORMED', { message: 'a broadcast is one envelope without hops' })
+    const header = decodeHeader(frame.header)
+    const from = header.sender.agent_id
+    const key = keyOf(from, header.sender.key)
+    if (!key) throw new HermesError('NOT_ALLOWED', { message: `the key of ${from} is not known` })
+    verifyEnvelope(frame, key, this.#roots)
+    verifyPayload(header, frame)
+    if (header.network !== network) throw new HermesError('WRONG_NETWORK')
+    if (!('topic' in header.recipient) || header.recipient.topic !== topic) throw new HermesError('WRONG_RECIPIENT')
+    // Without a link nobody has measured the clock of its sender.
+    this.#judgeTime(header, 0, tunables.maxClockOffsetMs)
+    const work = { messageType: header.message_type, capability: undefined, payloadSha256: header.payload_sha256 }
+    if (dedup.find(from, header.message_id)) throw new HermesError('MESSAGE_CONFLICT', { message: 'a broadcast that was seen before' })
+    const record = dedup.begin(from, header.message_id, work, header.expires_at + tunables.maxClockOffsetMs, '')
+    if (!record) throw new HermesError('BUSY')
+    record.state = 'done'
+    dedup.settle(from, record)
+    return { header, payload: frame.payload, from, contentType: header.content_type }
+  }
+
+  /** Who sent it, and that every byte is as it was signed. Returns the leaf. */
+  #verify(link: Link, frame: SingleFrame | ProvenFrame, header: Header): string {
+    const { agentId, key } = link.remote
+    if (frame.hops.length > 0) {
+      this.#verifyForwarded(link, frame, header)
+      throw new HermesError('FORWARDING_UNSUPPORTED')
+    }
+    if (header.sender.agent_id !== agentId || header.sender.key !== key.fingerprint) {
+      throw new HermesError('WRONG_SENDER', {
+        message: `${agentId} sent an envelope in the name of ${header.sender.agent_id}`,
+      })
+    }
+    const leaf = verifyEnvelope(frame, key, this.#roots)
+    verifyPayload(header, frame)
+    return leaf
+  }
+
+  #verifyForwarded(link: Link, frame: SingleFrame | ProvenFrame, header: Header): void {
+    const { keyOf, agentId } = this.#options
+    const key = keyOf(header.sender.agent_id)
+    if (key?.fingerprint !== header.sender.key) throw new HermesError('WRONG_SENDER')
+    const leaf = verifyEnvelope(frame, key, this.#roots)
+    verifyPayload(header, frame)
+    verifyHops({ header, leaf, hops: frame.hops, neighbour: link.remote.agentId, self: agentId, keyOf })
+  }
+
+  #accept(incoming: Incoming): void {
+    const { header, from, link } = incoming
+    const { network, agentId, epoch, telemetry, events, tunables } = this.#options
+    if (header.network !== network) throw new HermesError('WRONG_NETWORK')
+    const { recipient } = header
+    if ('topic' in recipient) throw new HermesError('WRONG_RECIPIENT', { message: 'a broadcast came over a link' })
+    const addressee = 'agent_id' in recipient ? recipient.agent_id : recipient.via
+    if (addressee !== agentId) {
+      throw new HermesError('WRONG_RECIPIENT', { message: `meant for ${addressee}, this is ${agentId}` })
+    }
+    const sender = this.#senders.get(from)
+    if (!sender || header.epoch !== sender.epoch || header.epoch !== link.remote.epoch) {
+      throw new HermesError('STALE_EPOCH', { message: `life ${header.epoch} of ${from}, life ${sender?.epoch} is known` })
+    }
+    // From here on the envelope is authentic and ours: a refusal uses up its place, so that nothing waits for it.
+    if (header.recipient_epoch !== 0 && header.recipient_epoch !== epoch) {
+      sender.window.skip(header.sequence)
+      throw new HermesError('PEER_RESTARTED')
+    }
+    try {
+      this.#judgeTime(header, link.offsetMs, tunables.clockToleranceMs)
+    } catch (error) {
+      if (header.sequence > 0) sender.window.skip(header.sequence)
+      throw error
+    }
+    if (telemetry.wants('envelope.received')) {
+      telemetry.emit('envelope.received', {
+        messageType: header.message_type,
+        from,
+        leaf: incoming.leaf,
+        sequence: header.sequence,
+        bytes: header.payload_size,
+        messageId: header.message_id,
+        correlationId: header.correlation_id,
+        traceId: header.trace_id,
+      })
+    }
+    switch (header.message_type) {
+      case 'response':
+      case 'error':
+      case 'ack':
+      case 'end':
+        events.answer(incoming)
+        return
+      case 'heartbeat':
+        events.heartbeat(incoming)
+        return
+      case 'cancel':
+        events.cancel(incoming)
+        return
+      default:
+        this.#order(incoming, sender)
+    }
+  }
+
+  /** Duplicate, then window. */
+  #order(incoming: Incoming, { window }: Sender): void {
+    const { header, from } = incoming
+    const { dedup, events } = this.#options
+    if (header.message_type === 'submit') {
+      window.skip(header.sequence)
+      throw new HermesError('TASK_UNSUPPORTED')
+    }
+    const record = dedup.find(from, header.message_id)
+    if (record) {
+      window.skip(header.sequence)
+      events.duplicate(incoming, record)
+      return
+    }
+    if (window.offer(header.sequence, header.payload_size, header.ordered, incoming) === 'stale') {
+      throw new HermesError('STALE_SEQUENCE', { message: `sequence ${header.sequence} came when ${window.next} was awaited` })
+    }
+  }
+
+  #window(agentId: string, start: number): SequenceWindow<Incoming> {
+    const { clock, tunables, telemetry, dedup, events } = this.#options
+    return createWindow<Incoming>({
+      clock,
+      items: tunables.windowItems,
+      bytes: tunables.windowBytes,
+      gapMs: tunables.gapTimeoutMs,
+      start,
+      admit: (incoming) => {
+        // Another attempt of the same work may have been admitted while this one was held.
+        const record = dedup.find(agentId, incoming.header.message_id)
+        try {
+          if (record) events.duplicate(incoming, record)
+          else events.admitted(incoming)
+        } catch (error) {
+          this.#refuse(incoming.link, incoming.header, incoming.leaf, HermesError.from(error))
+        }
+      },
+      gap: (sequence, count, reason) => telemetry.emit('window.gap', { from: agentId, sequence, count, reason }),
+    })
+  }
+
+  #judgeTime(header: Header, offsetMs: number, toleranceMs: number): void {
+    const now = this.#options.clock.now()
+    const expires = header.expires_at - offsetMs
+    if (now > expires + toleranceMs) {
+      throw new HermesError('EXPIRED', { message: `expired ${now - expires} ms ago`, details: { expired_ms: now - expires } })
+    }
+    if (expires > now + MAX_LIFE_MS + toleranceMs || header.timestamp - offsetMs > now + toleranceMs) {
+      throw new HermesError('EXPIRY_TOO_FAR')
+    }
+  }
+
+  #refuse(link: Link, header: Header | undefined, leaf: string | undefined, error: HermesError): void {
+    const { telemetry, events, tunables } = this.#options
+    telemetry.emit('envelope.refused', {
+      code: error.code,
+      reason: error.message,
+      from: link.remote.agentId,
+      messageId: header?.message_id,
+      messageType: header?.message_type,
+    })
+    if (leaf === undefined) {
+      // Not authentic: nobody is answered, and who keeps sending such things is cut.
+      link.violations++
+      if (link.violations >= tunables.violationsPerLink) {
+        link.destroy(new HermesError('MALFORMED', { message: `${link.remote.agentId} sent ${link.violations} envelopes that do not verify` }))
+      }
+      return
+    }
+    if (header && ANSWERED.has(header.message_type)) {
+      events.refused({ header, leaf, link, from: link.remote.agentId }, error)
+    }
+  }
+}

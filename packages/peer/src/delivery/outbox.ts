@@ -1,0 +1,260 @@
+import {
+  bindPayload,
+  type CallType,
+  type ContentType,
+  encodePayload,
+  type HeaderDraft,
+  HermesError,
+  isSequenced,
+  type MessageType,
+  newMessageId,
+  newSpanId,
+  newTraceId,
+  type Priority,
+  type SealedEnvelope,
+  type SigningKey,
+  sealEnvelope,
+} from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Link } from '../link/link.ts'
+import type { Links } from '../link/links.ts'
+import type { Random } from '../random.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+
+/** An envelope before it is signed: that happens when it is written, so that what was cancelled before leaves no gap. */
+export interface Draft {
+  readonly type: MessageType
+  readonly payload: Uint8Array
+  readonly messageId: string
+  readonly correlationId?: string | undefined
+  readonly traceId: string
+  readonly spanId: string
+  readonly capability?: string | undefined
+  readonly callType?: CallType | undefined
+  readonly contentType?: ContentType | undefined
+  readonly timeoutMs: number
+  readonly priority?: Priority | undefined
+  readonly attempt?: number | undefined
+  readonly path?: readonly string[] | undefined
+  readonly ordered?: boolean | undefined
+  readonly inReplyTo?: string | undefined
+}
+
+export interface Posted {
+  /** Names the attempt. */
+  readonly leaf: string
+  /** Length of the frame, bytes. */
+  readonly bytes: number
+}
+
+/** Sequences, signs and writes envelopes. */
+export interface Outbox {
+  /**
+   * Writes now. `arrived` is called once the other side has told that it received the frame. Throws `PAYLOAD_TOO_LARGE` over
+   * the limit of either side.
+   */
+  write(link: Link, draft: Draft, arrived?: () => void): Posted
+  /**
+   * Writes as soon as the link takes more, most urgent first. Calls `written`, or `failed` when the link is lost or too much
+   * waits; the returned function takes it back while it still waits.
+   */
+  post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void
+  /** A frame for a gossip topic. */
+  broadcast(topic: string, data: unknown, timeoutMs: number): { frame: Uint8Array; messageId: string }
+  heartbeat(link: Link, reply: boolean): void
+  nextSequence(agentId: string): number
+  unblocked(link: Link): void
+  lost(link: Link, error: HermesError): void
+}
+
+/** Whole-envelope faults of a simulation act here: between outbox and link, so that links count what they really carried. */
+export type SendFilter = (to: string, frame: Uint8Array, deliver: (frame: Uint8Array) => void) => void
+
+export interface OutboxOptions {
+  readonly agentId: string
+  readonly network: string
+  readonly epoch: number
+  readonly key: SigningKey
+  readonly links: Links
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly maxEnvelopeBytes: number
+  readonly sendFilter?: SendFilter | undefined
+}
+
+interface Waiting {
+  draft: Draft
+  written(posted: Posted): void
+  failed(error: HermesError): void
+}
+
+export function createOutbox(options: OutboxOptions): Outbox {
+  return new EnvelopeOutbox(options)
+}
+
+class EnvelopeOutbox implements Outbox {
+  readonly #options: OutboxOptions
+  /** Last sequence used, per agent ever written to: bounded by who is admitted, kept for life, as it may never fall back. */
+  readonly #sequences = new Map<string, number>()
+  readonly #waiting = new Map<Link, Waiting[]>()
+
+  constructor(options: OutboxOptions) {
+    this.#options = options
+  }
+
+  nextSequence(agentId: string): number {
+    return (this.#sequences.get(agentId) ?? 0) + 1
+  }
+
+  write(link: Link, draft: Draft, arrived?: () => void): Posted {
+    const { telemetry, sendFilter } = this.#options
+    const to = link.remote.agentId
+    const recipient = { agent_id: to }
+    const sequence = isSequenced(draft.type, recipient) ? this.nextSequence(to) : 0
+    const sealed = this.#seal({ ...this.#header(draft, link), recipient, sequence }, draft.payload, link)
+    if (sequence > 0) this.#sequences.set(to, sequence)
+    if (telemetry.wants('envelope.sent')) {
+      telemetry.emit('envelope.sent', {
+        messageType: draft.type,
+        to,
+        leaf: sealed.leaf,
+        sequence,
+        bytes: sealed.frame.length,
+        messageId: draft.messageId,
+        correlationId: draft.correlationId,
+        traceId: draft.traceId,
+      })
+    }
+    if (sendFilter) sendFilter(to, sealed.frame, (frame) => (this.#options.links.get(to) ?? link).send(frame, arrived))
+    else link.send(sealed.frame, arrived)
+    return { leaf: sealed.leaf, bytes: sealed.frame.length }
+  }
+
+  post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void {
+    const queue = this.#waiting.get(link)
+    if (!link.blocked && !queue) {
+      this.#writeFor({ draft, ...ends }, link)
+      return () => undefined
+    }
+    const waiting = queue ?? []
+    if (waiting.length >= this.#options.tunables.outboxPerPeer) {
+      ends.failed(
+        new HermesError('QUEUE_FULL', { message: `${waiting.length} messages wait to be sent to ${link.remote.agentId}` }),
+      )
+      return () => undefined
+    }
+    const entry: Waiting = { draft, ...ends }
+    const urgency = (item: Waiting) => item.draft.priority ?? 3
+    const before = waiting.findIndex((other) => urgency(other) < urgency(entry))
+    waiting.splice(before < 0 ? waiting.length : before, 0, entry)
+    this.#waiting.set(link, waiting)
+    return () => {
+      const left = this.#waiting.get(link)
+      const at = left?.indexOf(entry) ?? -1
+      if (at >= 0) left?.splice(at, 1)
+    }
+  }
+
+  broadcast(topic: string, data: unknown, timeoutMs: number): { frame: Uint8Array; messageId: string } {
+    const { random } = this.#options
+    const bytes = (length: number) => random.bytes(length)
+    const messageId = newMessageId(bytes)
+    const draft: Draft = {
+      type: 'event',
+      payload: encodePayload('application/json', { data }),
+      messageId,
+      traceId: newTraceId(bytes),
+      spanId: newSpanId(bytes),
+      timeoutMs,
+    }
+    const sealed = this.#seal({ ...this.#header(draft), recipient: { topic } }, draft.payload)
+    return { frame: sealed.frame, messageId }
+  }
+
+  heartbeat(link: Link, reply: boolean): void {
+    const { clock, random } = this.#options
+    const bytes = (length: number) => random.bytes(length)
+    this.write(link, {
+      type: 'heartbeat',
+      payload: encodePayload('application/json', { time: clock.now(), reply, received: link.framesReceived }),
+      messageId: newMessageId(bytes),
+      traceId: newTraceId(bytes),
+      spanId: newSpanId(bytes),
+      timeoutMs: 60_000,
+      priority: 5,
+    })
+  }
+
+  unblocked(link: Link): void {
+    const waiting = this.#waiting.get(link)
+    if (!waiting) return
+    while (waiting.length > 0 && !link.blocked) this.#writeFor(waiting.shift() as Waiting, link)
+    if (waiting.length === 0) this.#waiting.delete(link)
+  }
+
+  lost(link: Link, error: HermesError): void {
+    const waiting = this.#waiting.get(link)
+    this.#waiting.delete(link)
+    for (const entry of waiting ?? []) entry.failed(error)
+  }
+
+  #writeFor(entry: Waiting, link: Link): void {
+    let posted: Posted
+    try {
+      posted = this.write(link, entry.draft)
+    } catch (error) {
+      entry.failed(HermesError.from(error))
+      return
+    }
+    entry.written(posted)
+  }
+
+  #header(draft: Draft, link?: Link): Omit<HeaderDraft, 'recipient' | 'sequence' | 'payload_sha256' | 'payload_size'> {
+    const { agentId, network, epoch, key, clock } = this.#options
+    const timestamp = clock.now()
+    return {
+      network,
+      message_id: draft.messageId,
+      correlation_id: draft.correlationId,
+      trace_id: draft.traceId,
+      span_id: draft.spanId,
+      message_type: draft.type,
+      sender: { agent_id: agentId, key: key.publicKey.fingerprint },
+      target_capability: draft.capability,
+      call_type: draft.callType,
+      epoch,
+      recipient_epoch: draft.type === 'request' || (draft.type === 'event' && link) ? link?.remote.epoch : undefined,
+      ordered: draft.ordered,
+      timestamp,
+      expires_at: timestamp + draft.timeoutMs,
+      timeout_ms: draft.timeoutMs,
+      priority: draft.priority,
+      attempt: draft.attempt,
+      path: draft.path,
+      content_type: draft.contentType,
+      in_reply_to: draft.inReplyTo,
+    }
+  }
+
+  #seal(header: Omit<HeaderDraft, 'payload_sha256' | 'payload_size'>, payload: Uint8Array, link?: Link): SealedEnvelope {
+    const limit = Math.min(this.#options.maxEnvelopeBytes, link?.remote.limits.max_envelope_bytes ?? Number.POSITIVE_INFINITY)
+    // Judged before the work of hashing and signing; the header takes part of the limit too.
+    if (payload.length > limit) throw tooLarge(payload.length, limit)
+    const sealed = sealEnvelope({ ...header, ...bindPayload(payload) }, payload, this.#options.key)
+    if (sealed.frame.length - FRAME_OVERHEAD > limit) throw tooLarge(sealed.frame.length - FRAME_OVERHEAD, limit)
+    return sealed
+  }
+}
+
+/** Tag, two short lengths, signature and the count of hops: least that a frame adds to header and payload. */
+const FRAME_OVERHEAD = 1 + 64 + 1 + 3 + 2 + 4
+
+function tooLarge(size: number, limit: number): HermesError {
+  return new HermesError('PAYLOAD_TOO_LARGE', {
+    message: `the message has ${size} bytes with its header, the limit is ${limit}`,
+    details: { size, limit },
+  })
+}

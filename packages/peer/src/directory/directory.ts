@@ -1,0 +1,444 @@
+import {
+  HermesError,
+  type Manifest,
+  type OpenedPresence,
+  openManifest,
+  type PublicKey,
+  peerIdOf,
+  providerCid,
+} from '@hermes-peer/protocol'
+import type { WatchChange } from '../api.ts'
+import type { Clock, Timer } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Trust } from '../identity/trust.ts'
+import type { Link } from '../link/link.ts'
+import { type Links, withSignal } from '../link/links.ts'
+import type { Network, Verdict } from '../network/network.ts'
+import type { Query } from '../routing/query.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { type Entry, newEntry, offered } from './entry.ts'
+import { createLookups } from './lookups.ts'
+
+export type { Entry } from './entry.ts'
+
+/** Who can do what: what links, presence and the DHT have told, by agent. */
+export interface Directory {
+  get(agentId: string): Entry | undefined
+  all(): Iterable<Entry>
+  /** Agents that may serve a query, with their manifests where they can be had; looked up in the DHT when too little is known. */
+  find(query: Query, options: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Entry[]>
+  /**
+   * A link to a known agent, dialled when there is none. A failed dial makes its addresses suspect: they are looked up again once
+   * within the call. Rejects with `PEER_UNREACHABLE` or a code of the handshake.
+   */
+  reach(agentId: string, signal?: AbortSignal): Promise<Link>
+  /** Its manifest, asked over the link when the one at hand is not the one it spoke of. */
+  manifest(agentId: string, signal?: AbortSignal): Promise<Manifest>
+  /** The admitted key of an agent. */
+  keyOf(agentId: string): PublicKey | undefined
+  watch(query: Query, report: (change: WatchChange) => void): () => void
+  heard(opened: OpenedPresence): Verdict
+  linked(link: Link): void
+  /** The last link of an agent is gone. */
+  unlinked(agentId: string, graceful: boolean): void
+  start(): void
+  stop(): void
+}
+
+export interface DirectoryOptions {
+  readonly agentId: string
+  readonly ownKey: PublicKey
+  readonly epoch: number
+  readonly networkName: string
+  readonly network: Network
+  readonly links: Links
+  readonly trust: Trust
+  readonly clock: Clock
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  /** `hermes.manifest` over a link: the signed document. */
+  askManifest(agentId: string, signal: AbortSignal | undefined): Promise<Uint8Array>
+  /** Somebody was heard of for the first time. */
+  newcomer(): void
+  /** Another process runs under our key with a later life. */
+  duplicate(error: HermesError): void
+}
+
+export function createDirectory(options: DirectoryOptions): Directory {
+  return new AgentDirectory(options)
+}
+
+/** How long an agent that is offline stays listed. */
+const FORGET_MS = 30 * 60 * 1000
+
+class AgentDirectory implements Directory {
+  readonly #options: DirectoryOptions
+  /** At most `directoryAgents`; the longest silent one goes first. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #watchers = new Set<{ query: Query; report: (change: WatchChange) => void }>()
+  /** Waits of `find` for somebody who offers a capability. */
+  readonly #hopes = new Set<() => void>()
+  readonly #manifests = new Map<string, Promise<Manifest>>()
+  readonly #lookups
+  #timer: Timer | undefined
+  #tickedAt = 0
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options
+    this.#lookups = createLookups({
+      clock: options.clock,
+      tunables: options.tunables,
+      search: (capability, signal) => this.#search(capability, signal),
+    })
+  }
+
+  get(agentId: string): Entry | undefined {
+    return this.#entries.get(agentId)
+  }
+
+  all(): Iterable<Entry> {
+    return this.#entries.values()
+  }
+
+  keyOf(agentId: string): PublicKey | undefined {
+    return this.#entries.get(agentId)?.key
+  }
+
+  start(): void {
+    this.#tickedAt = this.#options.clock.monotonic()
+    this.#timer = this.#options.clock.after(this.#options.tunables.tickMs, () => this.#tick())
+  }
+
+  stop(): void {
+    this.#options.clock.clear(this.#timer)
+    this.#lookups.stop()
+    this.#watchers.clear()
+    this.#hopes.clear()
+  }
+
+  async find(query: Query, { signal, fresh = false }: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Entry[]> {
+    const { capability, agent } = query
+    if (capability) {
+      const known = this.#matching(query)
+      const usable = known.some(({ status }) => status === 'online' || status === 'suspect')
+      const lookup = this.#lookups.run(capability, fresh || !usable)
+      if (!usable && lookup) await this.#hope(query, lookup, signal)
+    }
+    const found = this.#matching(query)
+    if (agent && found.length === 0) {
+      const entry = this.#entries.get(agent)
+      return entry ? [entry] : []
+    }
+    await Promise.all(
+      found
+        .filter(({ manifest, status }) => !manifest && status !== 'offline')
+        .map(({ agentId }) => withSignal(this.manifest(agentId), signal).catch(() => undefined)),
+    )
+    return found
+  }
+
+  async reach(agentId: string, signal?: AbortSignal): Promise<Link> {
+    const link = this.#options.links.get(agentId)
+    if (link) return link
+    const entry = this.#entries.get(agentId)
+    if (!entry) throw new HermesError('PEER_UNREACHABLE', { message: `no address of ${agentId} is known`, details: { tried: [] } })
+    const dial = (addresses: readonly string[]) =>
+      this.#options.links.connect({ agentId, peerId: entry.peerId, addresses }, signal)
+    try {
+      return await dial(entry.addresses)
+    } catch (error) {
+      if (signal?.aborted) throw HermesError.from(error)
+      const tried = entry.addresses
+      const renewed = await this.#renew(entry, signal)
+      if (renewed.length > 0 && renewed.join() !== tried.join()) {
+        try {
+          return await dial(renewed)
+        } catch (second) {
+          if (signal?.aborted) throw HermesError.from(second)
+        }
+      }
+      const existing = this.#options.links.get(agentId)
+      if (existing) return existing
+      this.#status(entry, 'offline')
+      throw HermesError.from(error, 'PEER_UNREACHABLE')
+    }
+  }
+
+  manifest(agentId: string, signal?: AbortSignal): Promise<Manifest> {
+    const entry = this.#entries.get(agentId)
+    if (entry?.manifest) return Promise.resolve(entry.manifest)
+    return withSignal(this.#fetch(agentId), signal)
+  }
+
+  watch(query: Query, report: (change: WatchChange) => void): () => void {
+    const watcher = { query, report }
+    this.#watchers.add(watcher)
+    for (const entry of this.#matching(query)) {
+      if (entry.status === 'online') this.#call(watcher, { type: 'joined', agentId: entry.agentId })
+    }
+    return () => this.#watchers.delete(watcher)
+  }
+
+  heard({ presence, key }: OpenedPresence): Verdict {
+    const { agentId, ownKey, epoch, trust, clock, tunables } = this.#options
+    const now = clock.monotonic()
+    if (presence.agent_id === agentId) {
+      if (key.fingerprint === ownKey.fingerprint && presence.epoch > epoch) {
+        this.#options.duplicate(
+          new HermesError('DUPLICATE_AGENT', {
+            message: `a later life of ${agentId} (${presence.epoch}) runs with the same key at ${presence.addresses.join(', ')}`,
+          }),
+        )
+      }
+      return 'ignore'
+    }
+    let entry = this.#entries.get(presence.agent_id)
+    if (!entry || entry.key.fingerprint !== key.fingerprint) {
+      const verdict = trust.judge({
+        agentId: presence.agent_id,
+        key: key.raw,
+        fingerprint: key.fingerprint,
+        met: 'gossip',
+        chosen: false,
+      })
+      // Others may admit it: it travels on, but changes nothing here.
+      if (!verdict.admitted) return 'accept'
+      entry = this.#add(newEntry(presence.agent_id, key, peerIdOf(key.raw), now))
+      this.#options.newcomer()
+    }
+    const older = presence.epoch < entry.epoch || (presence.epoch === entry.epoch && presence.counter <= entry.counter)
+    if (older) return 'ignore'
+    if (now - entry.reports.since > tunables.presenceWindowMs) entry.reports = { since: now, count: 0 }
+    if (++entry.reports.count > tunables.presencePerWindow) return 'ignore'
+    if (presence.epoch > entry.epoch) this.#options.newcomer()
+    entry.epoch = presence.epoch
+    entry.counter = presence.counter
+    entry.heardAt = now
+    entry.addresses = presence.addresses
+    entry.load = presence.load
+    entry.queueDepth = presence.queue_depth
+    entry.success = presence.success_rate_15m
+    if (presence.state === 'leaving') {
+      this.#remove(entry, 'left')
+      return 'accept'
+    }
+    const before = offered(entry).join()
+    const renewed = presence.manifest_serial > entry.manifestSerial
+    entry.capabilities = presence.capabilities
+    if (renewed) {
+      entry.manifestSerial = presence.manifest_serial
+      if (entry.manifest && entry.manifest.serial < presence.manifest_serial) {
+        entry.manifest = undefined
+        if (this.#options.links.get(entry.agentId)) void this.#fetch(entry.agentId).catch(() => undefined)
+      }
+    }
+    this.#status(entry, presence.state === 'draining' ? 'draining' : 'online')
+    if (before !== offered(entry).join() && entry.status === 'online') this.#report('changed', entry)
+    return 'accept'
+  }
+
+  linked(link: Link): void {
+    const { clock } = this.#options
+    const { agentId, key, peerId, address, manifestDigest, epoch } = link.remote
+    let entry = this.#entries.get(agentId)
+    if (entry?.key.fingerprint !== key.fingerprint) {
+      entry = this.#add(newEntry(agentId, key, peerId, clock.monotonic()))
+      this.#options.newcomer()
+    }
+    entry.heardAt = clock.monotonic()
+    if (epoch > entry.epoch) {
+      entry.epoch = epoch
+      entry.counter = -1
+    }
+    if (link.direction === 'outbound' && entry.addresses.length === 0) {
+      entry.addresses = [address.includes('/p2p/') ? address : `${address}/p2p/${peerId}`]
+    }
+    if (entry.manifestDigest !== manifestDigest) {
+      entry.manifest = undefined
+      entry.manifestDigest = manifestDigest
+    }
+    this.#status(entry, 'online')
+    if (!entry.manifest) void this.#fetch(agentId).catch(() => undefined)
+  }
+
+  unlinked(agentId: string, graceful: boolean): void {
+    const entry = this.#entries.get(agentId)
+    // The transport is the first to know: out of the ranking until something is heard again.
+    if (entry && !graceful) this.#status(entry, 'offline')
+  }
+
+  /** Looks in the DHT; everyone found is linked to, as only a handshake tells which agent that is. */
+  async #search(capability: string, signal: AbortSignal): Promise<void> {
+    const { network, networkName, links } = this.#options
+    const dials: Promise<unknown>[] = []
+    for await (const { peerId, addresses } of network.findProviders(providerCid(networkName, capability), { signal })) {
+      dials.push(
+        links.connect({ peerId, addresses }, signal).then(
+          (link) => {
+            const entry = this.#entries.get(link.remote.agentId)
+            if (entry && addresses.length > 0 && entry.status !== 'online') entry.addresses = addresses
+          },
+          () => undefined,
+        ),
+      )
+      if (dials.length >= 20) break
+    }
+    await Promise.all(dials)
+  }
+
+  /** Addresses that the DHT has of an agent that could not be dialled. */
+  async #renew(entry: Entry, signal: AbortSignal | undefined): Promise<readonly string[]> {
+    const { network, networkName, clock, tunables } = this.#options
+    const capability = offered(entry)[0]
+    if (!capability) return []
+    const stop = new AbortController()
+    const timer = clock.after(tunables.lookupTimeoutMs, () => stop.abort())
+    const abort = () => stop.abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      for await (const peer of network.findProviders(providerCid(networkName, capability), { signal: stop.signal })) {
+        if (peer.peerId !== entry.peerId || peer.addresses.length === 0) continue
+        entry.addresses = peer.addresses
+        return peer.addresses
+      }
+    } catch {
+      // The DHT is a hint: without it what presence told stays.
+    } finally {
+      clock.clear(timer)
+      signal?.removeEventListener('abort', abort)
+    }
+    return entry.addresses
+  }
+
+  #fetch(agentId: string): Promise<Manifest> {
+    const running = this.#manifests.get(agentId)
+    if (running) return running
+    const fetching = this.#ask(agentId).finally(() => this.#manifests.delete(agentId))
+    fetching.catch(() => undefined)
+    this.#manifests.set(agentId, fetching)
+    return fetching
+  }
+
+  async #ask(agentId: string): Promise<Manifest> {
+    const link = await this.reach(agentId)
+    const document = await this.#options.askManifest(agentId, undefined)
+    const manifest = openManifest(document, link.remote.key)
+    if (manifest.agent_id !== agentId || manifest.network !== this.#options.networkName) {
+      throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} gave the manifest of ${manifest.agent_id}` })
+    }
+    const entry = this.#entries.get(agentId)
+    if (entry && manifest.serial >= (entry.manifest?.serial ?? 0)) {
+      const before = offered(entry).join()
+      entry.manifest = deepFreezeManifest(manifest)
+      entry.manifestSerial = Math.max(entry.manifestSerial, manifest.serial)
+      if (before !== offered(entry).join()) this.#report('changed', entry)
+      this.#wake()
+    }
+    return manifest
+  }
+
+  #matching({ capability, agent }: Query): Entry[] {
+    const found: Entry[] = []
+    for (const entry of this.#entries.values()) {
+      if (agent !== undefined && entry.agentId !== agent) continue
+      if (capability !== undefined && !offered(entry).includes(capability) && !entry.capabilities.includes(capability)) continue
+      found.push(entry)
+    }
+    return found
+  }
+
+  /** Waits until somebody usable is known, the look-up has ended, or the signal fires. */
+  async #hope(query: Query, lookup: Promise<void>, signal: AbortSignal): Promise<void> {
+    let wake = (): void => undefined
+    const appeared = new Promise<void>((resolve) => {
+      wake = () => {
+        if (this.#matching(query).some(({ status }) => status === 'online')) resolve()
+      }
+      this.#hopes.add(wake)
+    })
+    try {
+      await withSignal(Promise.race([lookup, appeared]), signal).catch(() => undefined)
+    } finally {
+      this.#hopes.delete(wake)
+    }
+  }
+
+  #wake(): void {
+    for (const hope of [...this.#hopes]) hope()
+  }
+
+  #add(entry: Entry): Entry {
+    if (this.#entries.size >= this.#options.tunables.directoryAgents) {
+      let silent: Entry | undefined
+      for (const other of this.#entries.values()) if (!silent || other.heardAt < silent.heardAt) silent = other
+      if (silent) this.#entries.delete(silent.agentId)
+    }
+    this.#entries.set(entry.agentId, entry)
+    return entry
+  }
+
+  #remove(entry: Entry, why: 'left' | 'forgotten'): void {
+    if (this.#entries.get(entry.agentId) !== entry) return
+    this.#entries.delete(entry.agentId)
+    if (why === 'left') this.#report('left', entry)
+  }
+
+  #status(entry: Entry, status: Entry['status']): void {
+    if (entry.status === status) return
+    const before = entry.status
+    entry.status = status
+    if (status === 'online') {
+      this.#report(before === 'suspect' ? 'changed' : 'joined', entry)
+      this.#wake()
+    }
+    if (status === 'suspect' || status === 'offline') this.#report(status, entry)
+    if (status === 'draining') this.#report('changed', entry)
+  }
+
+  #report(type: WatchChange['type'], entry: Entry): void {
+    const { telemetry } = this.#options
+    const { agentId } = entry
+    if (type === 'joined' || type === 'changed') telemetry.emit(`directory.${type}`, { agentId, capabilities: offered(entry) })
+    else telemetry.emit(`directory.${type}`, { agentId })
+    for (const watcher of this.#watchers) {
+      const { capability, agent } = watcher.query
+      if (agent !== undefined && agent !== agentId) continue
+      if (capability !== undefined && !offered(entry).includes(capability) && !entry.capabilities.includes(capability)) continue
+      this.#call(watcher, { type, agentId })
+    }
+  }
+
+  #call(watcher: { report: (change: WatchChange) => void }, change: WatchChange): void {
+    try {
+      watcher.report(change)
+    } catch (cause) {
+      this.#options.telemetry.emit('listener.failed', { where: 'watch', cause })
+    }
+  }
+
+  #tick(): void {
+    const { clock, tunables, links } = this.#options
+    const now = clock.monotonic()
+    // After a stall of our own event loop nobody could have been heard.
+    if (now - this.#tickedAt > tunables.tickMs + tunables.stallMs) {
+      for (const entry of this.#entries.values()) entry.heardAt = now
+    }
+    this.#tickedAt = now
+    for (const entry of [...this.#entries.values()]) {
+      const silence = now - Math.max(entry.heardAt, links.get(entry.agentId)?.heardAt ?? 0)
+      if (entry.status === 'offline' && silence > FORGET_MS) this.#remove(entry, 'forgotten')
+      if (entry.status === 'offline') continue
+      if (silence > tunables.presenceMs * tunables.presenceOffline) this.#status(entry, 'offline')
+      else if (silence > tunables.presenceMs * tunables.presenceSuspect) this.#status(entry, 'suspect')
+      else if (entry.status === 'suspect') this.#status(entry, 'online')
+    }
+    this.#timer = clock.after(tunables.tickMs, () => this.#tick())
+  }
+}
+
+/** The parsed, frozen object is what routing and users see. */
+function deepFreezeManifest(manifest: Manifest): Manifest {
+  for (const entry of manifest.capabilities) Object.freeze(entry)
+  Object.freeze(manifest.capabilities)
+  return Object.freeze(manifest)
+}

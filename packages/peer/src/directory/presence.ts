@@ -1,0 +1,147 @@
+import {
+  HermesError,
+  type OpenedPresence,
+  openPresence,
+  type PresenceState,
+  type PublicKey,
+  presenceTopic,
+  type SigningKey,
+  signPresence,
+} from '@hermes-peer/protocol'
+import type { Clock, Timer } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Network, Verdict } from '../network/network.ts'
+import type { Random } from '../random.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+
+/** What this peer reports of itself; read anew for each report. */
+export interface OwnState {
+  readonly capabilities: readonly string[]
+  readonly load: number
+  readonly queueDepth: number
+  readonly success: number
+  readonly manifestSerial: number
+}
+
+export interface PresenceOptions {
+  readonly agentId: string
+  readonly networkName: string
+  readonly epoch: number
+  readonly key: SigningKey
+  readonly keys: (raw: Uint8Array) => PublicKey
+  readonly network: Network
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  own(): OwnState
+  /** Judges an authentic report of another agent. */
+  heard(opened: OpenedPresence): Verdict
+}
+
+/** Reports on the presence topic: sent regularly and at each change of state, heard from others. */
+export interface PresenceBeacon {
+  start(): void
+  /** Sends now: something has changed, or somebody new should hear of us soon. */
+  announce(state?: PresenceState): Promise<void>
+  /** Sends within a second, unless a report went out lately. */
+  introduce(): void
+  stop(): void
+}
+
+/** After a change nobody may be on the topic yet: it is repeated until one peer has heard it, this often. */
+const REPEAT_MS = 200
+
+export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
+  const { network, clock, random, tunables, telemetry, key, agentId, networkName, epoch } = options
+  const topic = presenceTopic(networkName)
+  let counter = 0
+  let state: PresenceState = 'up'
+  let sentAt = Number.NEGATIVE_INFINITY
+  let regular: Timer | undefined
+  let soon: Timer | undefined
+  let repeat: Timer | undefined
+  let unsubscribe = (): void => undefined
+  let stopped = false
+
+  const send = async (): Promise<number> => {
+    const document = signPresence(
+      {
+        agent_id: agentId,
+        key: key.publicKey.raw,
+        network: networkName,
+        epoch,
+        counter: counter++,
+        state,
+        addresses: network.addresses(),
+        ...report(options.own()),
+      },
+      key,
+    )
+    const peers = await network.publish(topic, document)
+    if (peers > 0) sentAt = clock.monotonic()
+    telemetry.emit('presence.sent', { peers, state })
+    return peers
+  }
+
+  const announce = async (next?: PresenceState): Promise<void> => {
+    if (stopped) return
+    if (next) state = next
+    clock.clear(repeat)
+    const peers = await send().catch(() => 0)
+    // Nobody was there to hear it; on the way out nobody will wait for it either.
+    if (peers === 0 && state !== 'leaving' && !stopped) repeat = clock.after(REPEAT_MS, () => void announce())
+  }
+
+  const schedule = (): void => {
+    const jitter = 1 + tunables.presenceJitter * (2 * random.next() - 1)
+    regular = clock.after(tunables.presenceMs * jitter, () => {
+      void send().catch(() => undefined)
+      schedule()
+    })
+  }
+
+  const receive = (data: Uint8Array): Verdict => {
+    let opened: OpenedPresence
+    try {
+      opened = openPresence(data, options.keys)
+      if (opened.presence.network !== networkName) throw new HermesError('WRONG_NETWORK')
+    } catch (error) {
+      const refusal = HermesError.from(error)
+      telemetry.emit('presence.refused', { code: refusal.code, reason: refusal.message })
+      return 'reject'
+    }
+    return options.heard(opened)
+  }
+
+  return {
+    start() {
+      unsubscribe = network.subscribe(topic, ({ data }) => receive(data))
+      void announce('up')
+      schedule()
+    },
+    announce,
+    introduce() {
+      if (stopped || soon || clock.monotonic() - sentAt < tunables.presenceMs / 2) return
+      soon = clock.after(random.next() * 500, () => {
+        soon = undefined
+        void send().catch(() => undefined)
+      })
+    },
+    stop() {
+      stopped = true
+      for (const timer of [regular, soon, repeat]) clock.clear(timer)
+      unsubscribe()
+    },
+  }
+}
+
+function report(own: OwnState) {
+  return {
+    capabilities: own.capabilities,
+    load: Math.min(100, Math.max(0, Math.round(own.load))),
+    queue_depth: own.queueDepth,
+    success_rate_15m: own.success,
+    manifest_serial: own.manifestSerial,
+  }
+}

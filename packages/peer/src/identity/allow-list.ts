@@ -1,0 +1,128 @@
+import { readFileSync, statSync } from 'node:fs'
+import { checkName, fingerprintOf, fromBase64url, HermesError, isHermesError, publicKey } from '@hermes-peer/protocol'
+import { ADMITTED, mismatch, notAllowed, type Trust } from './trust.ts'
+
+/** One line of an allow list: the key in raw base64url, or its fingerprint. */
+export interface AllowedAgent {
+  agent_id: string
+  key?: string
+  fingerprint?: string
+}
+
+const FINGERPRINT = /^sha256:[0-9a-f]{64}$/
+
+/**
+ * Admits the agents of a JSON file `{"agents": [{"agent_id": "…", "key": "<base64url>"}]}` (or `"fingerprint": "sha256:…"`).
+ * Read again when the file changes, at most once a second; a broken file keeps the old list and is told to `report`.
+ * Throws `INVALID_TRUST_FILE` that names the entry when the first reading fails.
+ */
+export function allowListFile(path: string, options: { monotonic: () => number; report: (text: string) => void }): Trust {
+  let agents = parseAllowList(read(path), path)
+  let stamp = stampOf(path)
+  let looked = options.monotonic()
+  const current = (): ReadonlyMap<string, string> => {
+    if (options.monotonic() - looked < 1000) return agents
+    looked = options.monotonic()
+    const now = stampOf(path)
+    if (now === stamp) return agents
+    stamp = now
+    try {
+      agents = parseAllowList(read(path), path)
+    } catch (error) {
+      options.report(`trust.allow: the changed file is not used: ${(error as Error).message}`)
+    }
+    return agents
+  }
+  return allowing(current, `the agents listed in ${path}`)
+}
+
+/** Admits a fixed list. */
+export function allowList(agents: readonly AllowedAgent[]): Trust {
+  const map = parseAllowList({ agents }, 'trust.allow')
+  return allowing(() => map, `${map.size} listed agents`)
+}
+
+function allowing(agents: () => ReadonlyMap<string, string>, description: string): Trust {
+  return {
+    judge({ agentId, fingerprint }) {
+      const listed = agents().get(agentId)
+      if (!listed) return notAllowed(`${agentId} is not on the allow list`)
+      return listed === fingerprint ? ADMITTED : mismatch(agentId, fingerprint, listed)
+    },
+    known: (agentId) => agents().get(agentId),
+    describe: () => `admitted: ${description}`,
+  }
+}
+
+/** Agent id → fingerprint. */
+export function parseAllowList(value: unknown, source: string): ReadonlyMap<string, string> {
+  const refuse = (where: string, why: string, cause?: unknown): never => {
+    throw new HermesError('INVALID_TRUST_FILE', {
+      message: `${source}: ${where} ${why}`,
+      details: { field: where },
+      ...(cause === undefined ? {} : { cause }),
+    })
+  }
+  const list = (value as { agents?: unknown } | null)?.agents
+  if (!Array.isArray(list)) refuse('agents', 'must be a list of {"agent_id", "key"}')
+  const agents = new Map<string, string>()
+  for (const [index, entry] of (list as unknown[]).entries()) {
+    const where = `agents[${index}]`
+    if (typeof entry !== 'object' || entry === null) refuse(where, 'is not an object')
+    const { agent_id, key, fingerprint } = entry as Partial<AllowedAgent>
+    try {
+      checkName('agent_id', agent_id, `${where}.agent_id`)
+    } catch (error) {
+      refuse(`${where}.agent_id`, isHermesError(error) ? error.message : 'is not an agent id', error)
+    }
+    if (agents.has(agent_id as string)) refuse(`${where}.agent_id`, `repeats ${agent_id}: one agent id has one key`)
+    agents.set(agent_id as string, fingerprintIn(key, fingerprint, where, refuse))
+  }
+  return agents
+}
+
+function fingerprintIn(
+  key: string | undefined,
+  fingerprint: string | undefined,
+  where: string,
+  refuse: (where: string, why: string, cause?: unknown) => never,
+): string {
+  if (key === undefined && fingerprint === undefined) refuse(where, 'needs "key" or "fingerprint"')
+  if (fingerprint !== undefined && (typeof fingerprint !== 'string' || !FINGERPRINT.test(fingerprint))) {
+    refuse(`${where}.fingerprint`, 'is not of the form sha256:<64 hex digits>')
+  }
+  if (key === undefined) return fingerprint as string
+  const raw = typeof key === 'string' ? fromBase64url(key) : undefined
+  if (raw?.length !== 32) refuse(`${where}.key`, 'is not a raw 32-byte key in base64url')
+  try {
+    publicKey(raw as Uint8Array)
+  } catch (error) {
+    refuse(`${where}.key`, (error as Error).message, error)
+  }
+  const own = fingerprintOf(raw as Uint8Array)
+  if (fingerprint !== undefined && fingerprint !== own) refuse(where, 'has a fingerprint that is not that of its key')
+  return own
+}
+
+function read(path: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new HermesError('INVALID_TRUST_FILE', { message: `trust.allow: cannot read ${path}`, details: { field: 'trust.allow' }, cause })
+  }
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch (cause) {
+    throw new HermesError('INVALID_TRUST_FILE', {
+      message: `trust.allow: ${path} is not JSON: ${(cause as Error).message}`,
+      details: { field: 'trust.allow' },
+      cause,
+    })
+  }
+}
+
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : 'gone'
+}

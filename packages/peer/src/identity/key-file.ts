@@ -1,0 +1,71 @@
+import { createPrivateKey } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { HermesError, type SigningKey, signingKey } from '@hermes-peer/protocol'
+import type { Random } from '../random.ts'
+import { writePrivateFile } from './private-file.ts'
+
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/**
+ * Reads an Ed25519 key in PEM (PKCS #8); makes one with mode 0600 when the file does not exist.
+ * Throws `KEY_FILE_EXPOSED` when group or others can read it, `INVALID_KEY_FILE` for other content, `STORAGE_FAILED`.
+ */
+export function loadOrCreateKey(path: string, random: Random): SigningKey {
+  if (!existsSync(path)) {
+    const seed = random.bytes(32)
+    writePrivateFile(path, toPem(seed), { exclusive: true })
+    return loadKey(path)
+  }
+  return loadKey(path)
+}
+
+/** Like {@link loadOrCreateKey}, but a missing file is an error. */
+export function loadKey(path: string): SigningKey {
+  checkMode(path)
+  let pem: string
+  try {
+    pem = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new HermesError('STORAGE_FAILED', { message: `identity: cannot read the key file ${path}`, cause })
+  }
+  return signingKey(seedOf(pem, path))
+}
+
+/** The PEM text of a seed. */
+export function toPem(seed: Uint8Array): string {
+  const key = createPrivateKey({ format: 'der', type: 'pkcs8', key: Buffer.concat([PKCS8, seed]) })
+  return key.export({ format: 'pem', type: 'pkcs8' }) as string
+}
+
+function seedOf(pem: string, path: string): Uint8Array {
+  try {
+    const key = createPrivateKey(pem)
+    if (key.asymmetricKeyType !== 'ed25519') throw new Error(`it holds a key of type ${key.asymmetricKeyType}`)
+    return new Uint8Array(Buffer.from(key.export({ format: 'jwk' }).d as string, 'base64url'))
+  } catch (cause) {
+    throw new HermesError('INVALID_KEY_FILE', {
+      message: `identity: ${path} is not an Ed25519 private key in PEM`,
+      details: { field: 'identity' },
+      cause,
+    })
+  }
+}
+
+function checkMode(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat) {
+    throw new HermesError('INVALID_KEY_FILE', { message: `identity: there is no key file at ${path}`, details: { field: 'identity' } })
+  }
+  if (!stat.isFile()) {
+    throw new HermesError('INVALID_KEY_FILE', { message: `identity: ${path} is not a file`, details: { field: 'identity' } })
+  }
+  // Windows has no such bits; there the folder's access list is what protects the file.
+  if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
+    throw new HermesError('KEY_FILE_EXPOSED', {
+      message: `identity: ${path} has mode ${(stat.mode & 0o777).toString(8)}, others can read it`,
+      hint: `Run chmod 600 ${path}; if others may have read it, make a new key.`,
+      details: { field: 'identity' },
+    })
+  }
+}
+

@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { HermesError, isAgentId } from '@hermes-peer/protocol'
+import { writePrivateFile } from './private-file.ts'
+import { ADMITTED, mismatch, notAllowed, type Trust } from './trust.ts'
+
+/** Agents pinned at most; further ones are refused, none is forgotten. */
+const MOST_PINS = 10_000
+
+export interface PinStore {
+  read(): Record<string, string>
+  write(pins: Record<string, string>): void
+}
+
+/**
+ * Trust on first use, but only of an agent that this peer dialled itself at an address the user gave; from then on its key
+ * is the only one that speaks for it.
+ */
+export function pinning(store: PinStore, options: { report: (text: string) => void }): Trust {
+  const pins = new Map(Object.entries(store.read()))
+  return {
+    judge({ agentId, fingerprint, met, chosen, address }) {
+      const pinned = pins.get(agentId)
+      if (pinned) return pinned === fingerprint ? ADMITTED : mismatch(agentId, fingerprint, pinned)
+      if (met !== 'outbound' || !chosen) {
+        return notAllowed(`${agentId} is not known here; connect to it by its address to pin its key`)
+      }
+      if (pins.size >= MOST_PINS) return notAllowed(`${MOST_PINS} keys are pinned already; remove some first`)
+      store.write({ ...Object.fromEntries(pins), [agentId]: fingerprint })
+      pins.set(agentId, fingerprint)
+      options.report(`pinned ${agentId} at ${address} to key ${fingerprint}`)
+      return ADMITTED
+    },
+    known: (agentId) => pins.get(agentId),
+    describe: () => 'admitted: agents whose key was pinned when this one first dialled them',
+  }
+}
+
+/** Pins in a JSON file of mode 0600. Throws `INVALID_TRUST_FILE`, `STORAGE_FAILED`. */
+export function pinFile(path: string): PinStore {
+  return {
+    read() {
+      if (!existsSync(path)) return {}
+      try {
+        const pins: unknown = JSON.parse(readFileSync(path, 'utf8'))
+        const sound =
+          typeof pins === 'object' &&
+          pins !== null &&
+          Object.entries(pins).every(([id, key]) => isAgentId(id) && /^sha256:[0-9a-f]{64}$/.test(String(key)))
+        if (!sound) throw new Error('it must map agent ids to fingerprints')
+        return pins as Record<string, string>
+      } catch (cause) {
+        throw new HermesError('INVALID_TRUST_FILE', {
+          message: `trust.pins: ${path} cannot be used: ${(cause as Error).message}`,
+          details: { field: 'trust.pins' },
+          cause,
+        })
+      }
+    },
+    write: (pins) => writePrivateFile(path, `${JSON.stringify(pins, null, 2)}\n`),
+  }
+}
+
+export function memoryPins(): PinStore {
+  let kept: Record<string, string> = {}
+  return {
+    read: () => kept,
+    write: (pins) => {
+      kept = pins
+    },
+  }
+}

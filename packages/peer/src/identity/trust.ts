@@ -1,0 +1,78 @@
+/** Somebody says that a key speaks for an agent; the key itself has been proven already. */
+export interface Claim {
+  readonly agentId: string
+  /** Raw key, 32 bytes, and its fingerprint. */
+  readonly key: Uint8Array
+  readonly fingerprint: string
+  /** `inbound` and `outbound`: in a handshake. `gossip`: in a presence document. */
+  readonly met: 'inbound' | 'outbound' | 'gossip'
+  /** Multiaddr of the other end; absent for gossip. */
+  readonly address?: string
+  /** True when the user gave that very address: only then may an unknown key be pinned. */
+  readonly chosen: boolean
+}
+
+export type Judgement =
+  | { readonly admitted: true }
+  | { readonly admitted: false; readonly code: 'NOT_ALLOWED' | 'IDENTITY_MISMATCH'; readonly reason: string }
+
+/** Which keys speak for which agent ids. One agent id has one key, in every mode. */
+export interface Trust {
+  /** Decides at once; may remember (pinning) when it admits. */
+  judge(claim: Claim): Judgement
+  /** Fingerprint on record for an agent, undefined when there is none. */
+  known(agentId: string): string | undefined
+  /** One sentence for the operator: who is admitted. */
+  describe(): string
+}
+
+export const ADMITTED: Judgement = { admitted: true }
+
+export function notAllowed(reason: string): Judgement {
+  return { admitted: false, code: 'NOT_ALLOWED', reason }
+}
+
+/** The wording names both fingerprints, so that the operator can compare them with the owner. */
+export function mismatch(agentId: string, presented: string, known: string): Judgement {
+  return {
+    admitted: false,
+    code: 'IDENTITY_MISMATCH',
+    reason: `${agentId} came with key ${presented}, on record is ${known}: it has rotated, or it is an impostor`,
+  }
+}
+
+/** Admits nobody. */
+export function nobody(): Trust {
+  return {
+    judge: ({ agentId }) => notAllowed(`${agentId} is not admitted: no trust is configured`),
+    known: () => undefined,
+    describe: () => 'nobody is admitted: no trust is configured',
+  }
+}
+
+/**
+ * Asks each in turn. An agent id on record in one of them is judged by that one alone, so that a later, softer mode never
+ * overrules a key on record.
+ */
+export function anyOf(modes: readonly Trust[]): Trust {
+  return {
+    judge(claim) {
+      const owner = modes.find((mode) => mode.known(claim.agentId) !== undefined)
+      if (owner) return owner.judge(claim)
+      let last: Judgement = notAllowed(`${claim.agentId} is not admitted`)
+      for (const mode of modes) {
+        last = mode.judge(claim)
+        if (last.admitted) return last
+      }
+      return last
+    },
+    known(agentId) {
+      for (const mode of modes) {
+        const fingerprint = mode.known(agentId)
+        if (fingerprint) return fingerprint
+      }
+      return undefined
+    },
+    describe: () => modes.map((mode) => mode.describe()).join('; '),
+  }
+}

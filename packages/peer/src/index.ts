@@ -1,0 +1,48 @@
+export type {
+  Answer,
+  Balance,
+  CallContext,
+  CallOptions,
+  EmitTarget,
+  Handler,
+  NeedConfirmation,
+  Peer,
+  ReceivedEvent,
+  WatchChange,
+} from './api.ts'
+export {
+  capability,
+  type Capability,
+  HermesError,
+  type InputOf,
+  isError,
+  isHermesError,
+  type Manifest,
+  type OutputOf,
+} from '@hermes-peer/protocol'
+export { type Clock, systemClock, type Timer } from './clock.ts'
+export { createPeer, createPeerWith } from './create-peer.ts'
+export { DEFAULTS, type Tunables } from './defaults.ts'
+export type { SendFilter } from './delivery/outbox.ts'
+export type { AllowedAgent } from './identity/allow-list.ts'
+export { allowList } from './identity/allow-list.ts'
+export { type EpochStore, fileEpochStore, memoryEpochStore } from './identity/epoch.ts'
+export { loadOrCreateKey } from './identity/key-file.ts'
+export { memoryPins, type PinStore, pinning } from './identity/pins.ts'
+export type { Claim, Judgement, Trust } from './identity/trust.ts'
+export type {
+  Channel,
+  ChannelListener,
+  DialTarget,
+  FoundPeer,
+  Gossip,
+  Network,
+  NetworkEvents,
+  Verdict,
+} from './network/network.ts'
+export type { PeerOptions, Settings, TrustOptions } from './options.ts'
+export { type Random, systemRandom } from './random.ts'
+export type { Candidate, Query } from './routing/query.ts'
+export type { Opened, Seams } from './seams.ts'
+export type { AnyEvent, EventMap, EventName, EventOf, PeerEvents } from './telemetry/events.ts'
+export type { MessageLogLine } from './telemetry/message-log.ts'

@@ -1,0 +1,61 @@
+import { HermesError, readUvarint } from '@hermes-peer/protocol'
+
+/**
+ * Collects received chunks and cuts parts out of them. A length is compared with the limit before its bytes are waited for, so
+ * at most limit + one chunk is ever kept.
+ */
+export class ByteQueue {
+  #head: Uint8Array = new Uint8Array(0)
+  #rest: Uint8Array[] = []
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return
+    if (this.#head.length === 0) this.#head = chunk
+    else this.#rest.push(chunk)
+    this.#size += chunk.length
+  }
+
+  /** The next part's bytes, undefined until all of them are there. Throws `TOO_LARGE` or `MALFORMED`. */
+  part(limit: number): Uint8Array | undefined {
+    if (this.#head.length < 5 && this.#rest.length > 0) this.#flatten()
+    const length = readUvarint(this.#head, 0)
+    if (!length) return undefined
+    if (length.value > limit) {
+      throw new HermesError('TOO_LARGE', {
+        message: `a frame of ${length.value} bytes, the limit is ${limit}`,
+        details: { size: length.value, limit },
+      })
+    }
+    const whole = length.end + length.value
+    if (this.#size < whole) return undefined
+    if (this.#head.length < whole) this.#flatten()
+    const part = this.#head.subarray(length.end, whole)
+    this.#consume(whole)
+    return part
+  }
+
+  /** Exactly `length` bytes, undefined until they are there. */
+  take(length: number): Uint8Array | undefined {
+    if (this.#size < length) return undefined
+    if (this.#head.length < length) this.#flatten()
+    const taken = this.#head.subarray(0, length)
+    this.#consume(length)
+    return taken
+  }
+
+  #consume(length: number): void {
+    this.#head = this.#head.subarray(length)
+    this.#size -= length
+    if (this.#head.length === 0) this.#head = this.#rest.shift() ?? this.#head
+  }
+
+  #flatten(): void {
+    this.#head = Buffer.concat([this.#head, ...this.#rest])
+    this.#rest = []
+  }
+}

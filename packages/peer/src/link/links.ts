@@ -1,0 +1,316 @@
+import { HermesError, LIMITS, LINK_PROTOCOL, type PublicKey, SIGNATURE_LENGTH, type SigningKey } from '@hermes-peer/protocol'
+import type { Clock, Timer } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Trust } from '../identity/trust.ts'
+import type { Channel, Network } from '../network/network.ts'
+import type { Random } from '../random.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import { createHandshakeGate } from './admission.ts'
+import { ByteQueue } from './byte-queue.ts'
+import { type HandshakeResult, runHandshake } from './handshake.ts'
+import { createLink, type DrivenLink, type Link } from './link.ts'
+import type { LinkSelf } from './remote.ts'
+
+/** Whom to link to. */
+export interface LinkTarget {
+  /** The agent that must answer. Absent: whoever does. */
+  agentId?: string | undefined
+  peerId?: string | undefined
+  addresses: readonly string[]
+  /** The user gave the address. */
+  chosen?: boolean
+}
+
+export interface Links {
+  /** The link that new envelopes to an agent go over. */
+  get(agentId: string): Link | undefined
+  /** Whether any link of that agent is left, retired ones included. */
+  has(agentId: string): boolean
+  all(): Iterable<Link>
+  /**
+   * The existing link, or a new one. Rejects with `PEER_UNREACHABLE`, a code of the handshake, or the signal's reason.
+   * Calls for one target share one dial, which goes on when one of them gives up.
+   */
+  connect(target: LinkTarget, signal?: AbortSignal): Promise<Link>
+  /** Takes part in accepting links from now on. */
+  start(): void
+  /** Closes all with `reason`. */
+  stop(reason: HermesError): void
+}
+
+export interface LinksEvents {
+  up(link: Link): void
+  frame(link: Link, body: Uint8Array): void
+  unblocked(link: Link): void
+  /** `last`: no other link of that agent is left, so this is a disconnect. */
+  down(link: Link, reason: HermesError, last: boolean): void
+  /** Another process runs under our own key with a later life. */
+  duplicate(error: HermesError): void
+}
+
+export interface LinksOptions {
+  readonly network: Network
+  readonly self: LinkSelf
+  readonly key: SigningKey
+  readonly keys: (raw: Uint8Array) => PublicKey
+  readonly trust: Trust
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly events: LinksEvents
+  /** Bound pending handshakes per address too. */
+  readonly perAddress: boolean
+}
+
+export function createLinks(options: LinksOptions): Links {
+  return new LinkTable(options)
+}
+
+class LinkTable implements Links {
+  readonly #options: LinksOptions
+  readonly #byAgent = new Map<string, Link[]>()
+  /** Dials under way by target. */
+  readonly #dials = new Map<string, Promise<Link>>()
+  readonly #gate
+  #stopped = false
+
+  constructor(options: LinksOptions) {
+    this.#options = options
+    this.#gate = createHandshakeGate(options)
+  }
+
+  get(agentId: string): Link | undefined {
+    return this.#byAgent.get(agentId)?.find((link) => link.state === 'open')
+  }
+
+  has(agentId: string): boolean {
+    return this.#byAgent.has(agentId)
+  }
+
+  *all(): Iterable<Link> {
+    for (const links of this.#byAgent.values()) yield* links
+  }
+
+  start(): void {
+    this.#options.network.handle(LINK_PROTOCOL, (channel) => {
+      void this.#shake(channel, { addresses: [] }).catch(() => undefined)
+    })
+  }
+
+  stop(reason: HermesError): void {
+    this.#stopped = true
+    this.#gate.close()
+    for (const link of [...this.all()]) link.close(reason)
+  }
+
+  async connect(target: LinkTarget, signal?: AbortSignal): Promise<Link> {
+    if (this.#stopped) throw new HermesError('STOPPED')
+    const existing = this.#existing(target)
+    if (existing) return existing
+    const name = target.agentId ?? target.peerId ?? target.addresses.join(' ')
+    let dial = this.#dials.get(name)
+    if (!dial) {
+      dial = this.#dial(target).finally(() => this.#dials.delete(name))
+      // Every waiter may have given up by the time it fails.
+      dial.catch(() => undefined)
+      this.#dials.set(name, dial)
+    }
+    return withSignal(dial, signal)
+  }
+
+  #existing(target: LinkTarget): Link | undefined {
+    if (target.agentId !== undefined) return this.get(target.agentId)
+    if (target.peerId === undefined) return undefined
+    for (const link of this.all()) if (link.remote.peerId === target.peerId && link.state === 'open') return link
+    return undefined
+  }
+
+  async #dial(target: LinkTarget): Promise<Link> {
+    const { network, clock, tunables } = this.#options
+    const abort = new AbortController()
+    const timer = clock.after(tunables.dialTimeoutMs, () =>
+      abort.abort(
+        new HermesError('PEER_UNREACHABLE', {
+          message: `${target.agentId ?? target.addresses[0] ?? target.peerId} did not answer within ${tunables.dialTimeoutMs} ms`,
+          details: { tried: target.addresses.map((address) => ({ address, reason: 'timeout' })) },
+        }),
+      ),
+    )
+    let channel: Channel
+    try {
+      channel = await network.open(
+        { addresses: target.addresses, ...(target.peerId === undefined ? {} : { peerId: target.peerId }) },
+        LINK_PROTOCOL,
+        { signal: abort.signal },
+      )
+    } catch (error) {
+      throw HermesError.from(error, 'PEER_UNREACHABLE')
+    } finally {
+      clock.clear(timer)
+    }
+    return this.#shake(channel, target)
+  }
+
+  /** Runs the handshake on a fresh channel; resolves with the link that is to be used for that agent. */
+  #shake(channel: Channel, target: LinkTarget): Promise<Link> {
+    const { network, clock, tunables, telemetry } = this.#options
+    return new Promise<Link>((resolve, reject) => {
+      const queue = new ByteQueue()
+      let driven: DrivenLink | undefined
+      let handshake: { received(): void } | undefined
+      let over = false
+      let leave = (): void => undefined
+      let timer: Timer | undefined
+
+      const failed = (error: HermesError): void => {
+        if (over) return
+        over = true
+        leave()
+        clock.clear(timer)
+        telemetry.emit('handshake.refused', {
+          code: error.code,
+          reason: error.message,
+          address: channel.remoteAddress,
+          peerId: channel.remotePeer,
+          agentId: target.agentId,
+          by: error.remote ? 'them' : 'us',
+        })
+        if (error.code === 'DUPLICATE_AGENT' && error.details.self === true) this.#options.events.duplicate(error)
+        // Flushes the refusal, so that the other side learns its code.
+        void channel.close().catch(() => undefined)
+        clock.after(tunables.callerGraceMs, () => channel.abort(error))
+        reject(error)
+      }
+      const done = ({ remote, linkId }: HandshakeResult): void => {
+        over = true
+        leave()
+        clock.clear(timer)
+        if (this.#stopped) {
+          channel.abort(new HermesError('STOPPED'))
+          reject(new HermesError('STOPPED'))
+          return
+        }
+        driven = createLink({ id: linkId, channel, remote, queue, clock, tunables, events: this.#linkEvents })
+        this.#add(driven.link)
+        resolve(this.get(remote.agentId) ?? driven.link)
+        driven.received()
+      }
+
+      channel.listen({
+        data: (bytes) => {
+          if (over && !driven) return
+          queue.push(bytes)
+          if (driven) {
+            driven.received()
+            return
+          }
+          handshake?.received()
+          // Before the handshake is over nobody may make us keep more than one of its messages.
+          if (!driven && queue.size > LIMITS.handshake + SIGNATURE_LENGTH + 5) {
+            failed(new HermesError('TOO_LARGE', { message: 'too many bytes before the handshake was over' }))
+          }
+        },
+        drained: () => driven?.drained(),
+        closed: (error) => {
+          if (driven) driven.closed(error)
+          else
+            failed(
+              new HermesError('PEER_UNREACHABLE', {
+                message: 'the connection ended during the handshake',
+                ...(error ? { cause: error } : {}),
+              }),
+            )
+        },
+      })
+      leave = this.#gate.request(channel.remoteAddress, {
+        enter: () => {
+          timer = clock.after(tunables.handshakeTimeoutMs, () =>
+            failed(new HermesError('HANDSHAKE_REFUSED', { message: `the handshake took over ${tunables.handshakeTimeoutMs} ms` })),
+          )
+          const { self, key, keys, trust, random } = this.#options
+          handshake = runHandshake(
+            {
+              channel,
+              peerId: network.peerId,
+              self,
+              key,
+              keys,
+              trust,
+              clock,
+              random,
+              tunables,
+              chosen: target.chosen ?? false,
+              expected: target.agentId,
+            },
+            queue,
+            { done, failed },
+          )
+          handshake.received()
+        },
+        refused: failed,
+      })
+      if (over) leave()
+    })
+  }
+
+  readonly #linkEvents = {
+    frame: (link: Link, body: Uint8Array) => this.#options.events.frame(link, body),
+    unblocked: (link: Link) => this.#options.events.unblocked(link),
+    closed: (link: Link, reason: HermesError) => this.#remove(link, reason),
+  }
+
+  /** The two-links rule: a higher epoch replaces at once; else age, else the lower dialler decides. */
+  #add(link: Link): void {
+    const { clock, tunables, network, telemetry, events } = this.#options
+    const agentId = link.remote.agentId
+    const others = this.#byAgent.get(agentId) ?? []
+    this.#byAgent.set(agentId, [...others, link])
+    telemetry.emit('link.up', {
+      agentId,
+      linkId: link.id,
+      address: link.remote.address,
+      direction: link.direction,
+      offsetMs: link.offsetMs,
+    })
+    let keep = true
+    for (const other of others) {
+      if (other.state !== 'open') continue
+      if (other.remote.epoch < link.remote.epoch) {
+        other.destroy(new HermesError('PEER_RESTARTED', { message: `${agentId} has restarted` }))
+      } else if (clock.monotonic() - other.openedAt > tunables.twoLinksMs || dialler(link, network) <= dialler(other, network)) {
+        other.retire(new HermesError('PEER_UNREACHABLE', { message: `a newer link to ${agentId} took over` }))
+      } else {
+        keep = false
+      }
+    }
+    if (!keep) link.retire(new HermesError('PEER_UNREACHABLE', { message: `another link to ${agentId} was kept` }))
+    events.up(link)
+  }
+
+  #remove(link: Link, reason: HermesError): void {
+    const agentId = link.remote.agentId
+    const left = (this.#byAgent.get(agentId) ?? []).filter((other) => other !== link)
+    if (left.length > 0) this.#byAgent.set(agentId, left)
+    else this.#byAgent.delete(agentId)
+    const last = left.length === 0
+    this.#options.telemetry.emit('link.down', { agentId, linkId: link.id, code: reason.code, reason: reason.message, last })
+    this.#options.events.down(link, reason, last)
+  }
+}
+
+/** Peer id of the side that dialled. */
+function dialler(link: Link, network: Network): string {
+  return link.direction === 'outbound' ? network.peerId : link.remote.peerId
+}
+
+/** The promise, or the signal's reason if that comes first; leaves no listener behind. */
+export function withSignal<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise
+  if (signal.aborted) return Promise.reject(HermesError.from(signal.reason, 'CANCELLED'))
+  return new Promise<T>((resolve, reject) => {
+    const aborted = () => reject(HermesError.from(signal.reason, 'CANCELLED'))
+    signal.addEventListener('abort', aborted, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
+  })
+}

@@ -1,0 +1,83 @@
+import { performance } from 'node:perf_hooks'
+import { HermesError } from '@hermes-peer/protocol'
+import { systemClock } from './clock.ts'
+import { allowList, allowListFile } from './identity/allow-list.ts'
+import { fileEpochStore } from './identity/epoch.ts'
+import { loadOrCreateKey } from './identity/key-file.ts'
+import { memoryPins, pinFile, pinning } from './identity/pins.ts'
+import { openPrivateFolder, type PrivateFolder } from './identity/private-folder.ts'
+import { anyOf, nobody, type Trust } from './identity/trust.ts'
+import type { Settings } from './options.ts'
+import { systemRandom } from './random.ts'
+import type { Opened, Seams } from './seams.ts'
+
+/** The seams of a real peer: this machine's clock, random source, disk and network. */
+export function machineSeams(): Seams {
+  const clock = systemClock()
+  const random = systemRandom()
+  let utilization = performance.eventLoopUtilization()
+  return {
+    clock,
+    random,
+    loopUtilization() {
+      const now = performance.eventLoopUtilization()
+      const share = performance.eventLoopUtilization(now, utilization).utilization
+      utilization = now
+      return Number.isFinite(share) ? share : 0
+    },
+    async open(settings, report) {
+      // Loaded here, not at import: libp2p is most of the cold start, and whoever only checks contracts does not need it.
+      const { createLibp2pNetwork } = await import('./network/libp2p/index.ts')
+      const folder = settings.preset === 'local' ? openPrivateFolder(settings.folder, settings.agentId) : undefined
+      const keyFile = settings.identity ?? folder?.keyFile
+      if (!keyFile) {
+        throw new HermesError('INVALID_OPTION', {
+          message: `identity is missing: preset ${settings.preset} has no private folder to keep a key in`,
+          hint: 'Give the path of a key file; it is made when it does not exist.',
+          details: { field: 'identity' },
+        })
+      }
+      const key = loadOrCreateKey(keyFile, random)
+      const trust = trustOf(settings, folder, () => clock.monotonic(), report)
+      const network = createLibp2pNetwork({
+        privateKey: key.seed,
+        networkName: settings.network,
+        listen: [...settings.listen],
+        ...(settings.announce ? { announce: [...settings.announce] } : {}),
+        mdns: settings.mdns,
+        dialTimeoutMs: settings.tunables.dialTimeoutMs,
+        limits: {
+          maxConnections: settings.tunables.maxConnections,
+          pendingHandshakes: settings.tunables.pendingHandshakes,
+          ...(settings.preset === 'local' ? {} : { perAddressLimit: settings.tunables.pendingHandshakesPerAddress }),
+        },
+      })
+      return {
+        key,
+        epochs: fileEpochStore(`${keyFile}.epoch`),
+        trust,
+        network,
+        neighbours: () => folder?.neighbours(settings.network) ?? [],
+        announce: (addresses) =>
+          folder?.announce({ key: key.publicKey.raw, network: settings.network, addresses }) ?? (() => undefined),
+      } satisfies Opened
+    },
+  }
+}
+
+function trustOf(
+  { trust, preset }: Settings,
+  folder: PrivateFolder | undefined,
+  monotonic: () => number,
+  report: (text: string) => void,
+): Trust {
+  const modes: Trust[] = []
+  const allow = trust?.allow
+  if (typeof allow === 'string') modes.push(allowListFile(allow, { monotonic, report }))
+  else if (allow) modes.push(allowList(allow))
+  if (folder && !trust) modes.push(folder.trust)
+  if (trust?.pins) modes.push(pinning(pinFile(trust.pins), { report }))
+  else if (folder && !trust) modes.push(pinning(pinFile(folder.pinFile), { report }))
+  if (modes.length === 0) return preset === 'none' || preset === 'server' ? nobody() : pinning(memoryPins(), { report })
+  return modes.length === 1 ? (modes[0] as Trust) : anyOf(modes)
+}

@@ -1,0 +1,181 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { checkName, HermesError } from '@hermes-peer/protocol'
+import { DEFAULTS, type Tunables } from './defaults.ts'
+import type { AllowedAgent } from './identity/allow-list.ts'
+import type { MessageLogLine } from './telemetry/message-log.ts'
+
+/** Who is admitted, beyond what the preset says. */
+export interface TrustOptions {
+  /** A JSON file, or the list itself: `{"agents": [{"agent_id", "key" | "fingerprint"}]}`. */
+  allow?: string | readonly AllowedAgent[]
+  /** A file that keeps the keys of agents this peer first dialled itself at an address the user gave. */
+  pins?: string
+}
+
+export interface PeerOptions {
+  /** One to four segments joined by `/`, at most 128 characters. One agent id is one running process. */
+  agentId: string
+  /** Peers of different networks never meet. Default `default`. */
+  network?: string
+  /**
+   * `local` (default): trusts the agents of this user on this machine through a private folder, listens on loopback only.
+   * `server`: refuses to start without `trust`. `none`: nothing is assumed; without `trust` nobody is admitted.
+   */
+  preset?: 'local' | 'server' | 'none'
+  /** Path of the key file, made when it does not exist. Default: in the private folder, `<agentId>.pem`. */
+  identity?: string
+  trust?: TrustOptions
+  /** Multiaddrs to listen on. Default `['/ip4/127.0.0.1/tcp/0']`: any free port. */
+  listen?: readonly string[]
+  /** Multiaddrs to tell others instead of those listened on. */
+  announce?: readonly string[]
+  /** Multiaddrs of peers to join the network through. */
+  bootstrap?: readonly string[]
+  /** Also find peers in the local network by mDNS. Default false. */
+  mdns?: boolean
+  /** The private folder. Default `~/.hermes-peer`. */
+  folder?: string
+  /** One paragraph for the manifest. */
+  description?: string
+  /** Called with one line per envelope. */
+  messageLog?: (line: MessageLogLine) => void
+  /** Replaces single defaults; every value is a positive number. */
+  tuning?: Partial<Tunables>
+}
+
+/** Options that have been checked, with the defaults filled in. */
+export interface Settings {
+  readonly agentId: string
+  readonly network: string
+  readonly preset: 'local' | 'server' | 'none'
+  readonly identity: string | undefined
+  readonly trust: TrustOptions | undefined
+  readonly listen: readonly string[]
+  readonly announce: readonly string[] | undefined
+  readonly bootstrap: readonly string[]
+  readonly mdns: boolean
+  readonly folder: string
+  readonly description: string
+  readonly messageLog: ((line: MessageLogLine) => void) | undefined
+  readonly tunables: Tunables
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
+  'agentId',
+  'network',
+  'preset',
+  'identity',
+  'trust',
+  'listen',
+  'announce',
+  'bootstrap',
+  'mdns',
+  'folder',
+  'description',
+  'messageLog',
+  'tuning',
+])
+
+/** Checks once, at the boundary. Throws `INVALID_NAME`, `INVALID_ADDRESS` or `INVALID_OPTION` that names the field. */
+export function readOptions(options: PeerOptions): Settings {
+  if (typeof options !== 'object' || options === null) refuse('options', 'must be an object with at least agentId')
+  for (const key of Object.keys(options)) {
+    if (!KNOWN.has(key)) refuse(key, `is not an option; known are ${[...KNOWN].join(', ')}`)
+  }
+  const preset = options.preset ?? 'local'
+  if (!['local', 'server', 'none'].includes(preset)) refuse('preset', 'must be local, server or none')
+  const settings: Settings = {
+    agentId: checkName('agent_id', options.agentId, 'agentId'),
+    network: options.network === undefined ? 'default' : checkName('network', options.network, 'network'),
+    preset,
+    identity: text(options, 'identity'),
+    trust: trustOf(options.trust),
+    listen: addresses(options, 'listen') ?? ['/ip4/127.0.0.1/tcp/0'],
+    announce: addresses(options, 'announce'),
+    bootstrap: addresses(options, 'bootstrap') ?? [],
+    mdns: boolean(options.mdns, 'mdns'),
+    folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
+    description: text(options, 'description') ?? '',
+    messageLog: callback(options.messageLog),
+    tunables: tunablesOf(options.tuning),
+  }
+  if (preset === 'server' && !settings.trust) {
+    refuse('trust', 'is missing: the server preset admits only whom you name', 'Give trust: { allow: "./trust.json" }.')
+  }
+  if (preset === 'local') {
+    for (const address of settings.listen) {
+      if (!/^\/(ip4\/127\.|ip6\/::1\/|memory\/)/.test(address)) {
+        refuse('listen', `${address} is not a loopback address, and the local preset listens on loopback only`, 'Use preset: "server" (with trust) to listen on a network.')
+      }
+    }
+  }
+  if (settings.description.length > 2048) refuse('description', 'is longer than 2048 characters')
+  return settings
+}
+
+function refuse(field: string, why: string, hint?: string): never {
+  throw new HermesError('INVALID_OPTION', {
+    message: `${field} ${why}`,
+    details: { field },
+    ...(hint ? { hint } : {}),
+  })
+}
+
+function text(options: PeerOptions, field: 'identity' | 'folder' | 'description'): string | undefined {
+  const value: unknown = options[field]
+  if (value === undefined) return undefined
+  if (typeof value !== 'string' || (value === '' && field !== 'description')) refuse(field, 'must be a text that is not empty')
+  return value as string
+}
+
+function boolean(value: unknown, field: string): boolean {
+  if (value !== undefined && typeof value !== 'boolean') refuse(field, 'must be true or false')
+  return value === true
+}
+
+function callback(value: unknown): Settings['messageLog'] {
+  if (value !== undefined && typeof value !== 'function') refuse('messageLog', 'must be a function')
+  return value as Settings['messageLog']
+}
+
+const ADDRESS = /^\/(ip4|ip6|dns|dns4|dns6|memory)\/[^/\s]+(\/[^/\s]+)*$/
+
+function addresses(options: PeerOptions, field: 'listen' | 'announce' | 'bootstrap'): readonly string[] | undefined {
+  const value: unknown = options[field]
+  if (value === undefined) return undefined
+  if (!Array.isArray(value) || value.length > 64) refuse(field, 'must be a list of at most 64 multiaddrs')
+  for (const address of value as unknown[]) {
+    if (typeof address !== 'string' || !ADDRESS.test(address)) {
+      throw new HermesError('INVALID_ADDRESS', {
+        message: `${field}: ${JSON.stringify(address)?.slice(0, 120)} is not a multiaddr`,
+        details: { field },
+      })
+    }
+  }
+  if (field === 'listen' && (value as unknown[]).length === 0) refuse(field, 'must name at least one address')
+  return value as string[]
+}
+
+function trustOf(value: unknown): TrustOptions | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'object' || value === null) refuse('trust', 'must be an object with allow or pins')
+  const { allow, pins, ...rest } = value as TrustOptions & Record<string, unknown>
+  const other = Object.keys(rest)[0]
+  if (other !== undefined) refuse(`trust.${other}`, 'is not an option; known are allow and pins')
+  if (allow === undefined && pins === undefined) refuse('trust', 'must name allow or pins')
+  if (allow !== undefined && typeof allow !== 'string' && !Array.isArray(allow)) refuse('trust.allow', 'must be a path or a list')
+  if (pins !== undefined && typeof pins !== 'string') refuse('trust.pins', 'must be a path')
+  return value as TrustOptions
+}
+
+function tunablesOf(value: unknown): Tunables {
+  if (value === undefined) return DEFAULTS
+  if (typeof value !== 'object' || value === null) refuse('tuning', 'must be an object')
+  for (const [key, number] of Object.entries(value as object)) {
+    if (!Object.hasOwn(DEFAULTS, key)) refuse(`tuning.${key}`, 'is not a default that can be set')
+    if (typeof number !== 'number' || !Number.isFinite(number) || number <= 0) refuse(`tuning.${key}`, 'must be a positive number')
+  }
+  return { ...DEFAULTS, ...(value as Partial<Tunables>) }
+}
+

@@ -1,0 +1,68 @@
+import {
+  type Capability,
+  describeCapability,
+  manifestDigest,
+  type SignedDocument,
+  type SigningKey,
+  signManifest,
+} from '@hermes-peer/protocol'
+import type { Clock } from './clock.ts'
+import type { Tunables } from './defaults.ts'
+
+/** This peer's own signed manifest: made anew, with a higher serial, whenever what it provides has changed. */
+export interface OwnManifest {
+  readonly document: SignedDocument
+  readonly digest: string
+  readonly serial: number
+  renew(): void
+}
+
+export function createOwnManifest(options: {
+  readonly agentId: string
+  readonly network: string
+  readonly description: string
+  readonly key: SigningKey
+  readonly clock: Clock
+  readonly tunables: Tunables
+  readonly epoch: number
+  contracts(): readonly Capability[]
+}): OwnManifest {
+  const { agentId, network, description, key, clock, tunables, epoch, contracts } = options
+  // Begins at the epoch, which is higher than in any life before.
+  let serial = epoch
+  let document: SignedDocument
+  let digest: string
+  const make = (): void => {
+    const now = clock.now()
+    document = signManifest(
+      {
+        agent_id: agentId,
+        key: key.publicKey.raw,
+        network,
+        serial,
+        issued_at: now,
+        expires_at: now + tunables.manifestLifeMs,
+        description,
+        capabilities: contracts().map(describeCapability),
+      },
+      key,
+    )
+    digest = manifestDigest(document)
+  }
+  make()
+  return {
+    get document() {
+      return document
+    },
+    get digest() {
+      return digest
+    },
+    get serial() {
+      return serial
+    },
+    renew() {
+      serial++
+      make()
+    },
+  }
+}

@@ -1,0 +1,395 @@
+import {
+  broadcastTopic,
+  type Capability,
+  checkAgainst,
+  checkName,
+  encodePayload,
+  HermesError,
+  type InputOf,
+  isReservedName,
+  LIMITS,
+  type Manifest,
+  newMessageId,
+  newSpanId,
+  newTraceId,
+  type OutputOf,
+  type PartialOf,
+} from '@hermes-peer/protocol'
+import type {
+  Answer,
+  Balance,
+  CallOptions,
+  EmitTarget,
+  Handler,
+  Peer,
+  ReceivedEvent,
+  WatchChange,
+} from './api.ts'
+import { callSpec } from './call-spec.ts'
+import { served } from './calls/context.ts'
+import type { Provided } from './calls/job.ts'
+import { withSignal } from './link/links.ts'
+import type { Settings } from './options.ts'
+import type { Candidate, Query } from './routing/query.ts'
+import { createRuntime, type Runtime } from './runtime.ts'
+import type { Seams } from './seams.ts'
+import { createLedger } from './telemetry/balance.ts'
+import type { PeerEvents } from './telemetry/events.ts'
+import { logMessages } from './telemetry/message-log.ts'
+import { createTelemetry } from './telemetry/telemetry.ts'
+
+/** Puts a peer together over the given seams; nothing runs before `start`. */
+export function assemblePeer(settings: Settings, seams: Seams): Peer {
+  return new AgentPeer(settings, seams)
+}
+
+class AgentPeer implements Peer {
+  readonly agentId: string
+  readonly #settings: Settings
+  readonly #seams: Seams
+  readonly #telemetry
+  readonly #ledger = createLedger()
+  readonly #provided = new Map<string, { contract: Capability; handler: Provided['handler'] }>()
+  readonly #events = new Map<string, Set<(event: ReceivedEvent) => void>>()
+  readonly #topics = new Map<string, { listeners: Set<(event: ReceivedEvent) => void>; leave: () => void }>()
+  #runtime: Runtime | undefined
+  #starting: Promise<this> | undefined
+  #stopping: Promise<void> | undefined
+  #stopLog = (): void => undefined
+
+  constructor(settings: Settings, seams: Seams) {
+    this.agentId = settings.agentId
+    this.#settings = settings
+    this.#seams = seams
+    this.#telemetry = createTelemetry({ clock: seams.clock })
+    if (settings.messageLog) this.#stopLog = logMessages(this.#telemetry, settings.agentId, settings.messageLog)
+  }
+
+  get events(): PeerEvents {
+    return this.#telemetry.events
+  }
+
+  get fingerprint(): string {
+    return this.#running().fingerprint
+  }
+
+  get addresses(): readonly string[] {
+    return this.#runtime?.network.addresses() ?? []
+  }
+
+  provide<C extends Capability>(contract: C, handler: Handler<C>): this {
+    if (typeof contract !== 'object' || contract === null || typeof contract.name !== 'string') {
+      throw new HermesError('INVALID_CONTRACT', {
+        message: 'provide: contract must be what capability() returns',
+        details: { field: 'contract' },
+      })
+    }
+    if (typeof handler !== 'function') {
+      throw new HermesError('INVALID_CONTRACT', {
+        message: `provide: the handler of ${contract.name} must be a function`,
+        details: { field: 'handler' },
+      })
+    }
+    if (isReservedName(contract.name)) throw new HermesError('CAPABILITY_RESERVED', { details: { field: 'contract.name' } })
+    if (this.#provided.has(contract.name)) {
+      throw new HermesError('INVALID_CONTRACT', {
+        message: `provide: ${contract.name} is provided already by this peer`,
+        hint: 'Give each capability one handler.',
+        details: { field: 'contract' },
+      })
+    }
+    const entry = { contract: contract as unknown as Capability, handler: handler as unknown as Provided['handler'] }
+    this.#runtime?.provide(entry.contract, entry.handler)
+    this.#provided.set(contract.name, entry)
+    return this
+  }
+
+  start(): Promise<this> {
+    if (this.#stopping) return Promise.reject(new HermesError('STOPPED'))
+    this.#starting ??= this.#start()
+    return this.#starting
+  }
+
+  async #start(): Promise<this> {
+    const opened = await this.#seams.open(this.#settings, (text) => this.#telemetry.emit('peer.notice', { text }))
+    const runtime = createRuntime({
+      settings: this.#settings,
+      seams: this.#seams,
+      opened,
+      telemetry: this.#telemetry,
+      ledger: this.#ledger,
+      provided: this.#provided,
+      deliver: (event) => this.#deliver(event),
+    })
+    try {
+      this.#runtime = runtime
+      await runtime.start()
+      for (const [topic, entry] of this.#topics) entry.leave = runtime.joinTopic(topic)
+    } catch (error) {
+      this.#runtime = undefined
+      this.#stopping = runtime.stop().catch(() => undefined)
+      await this.#stopping
+      throw HermesError.from(error)
+    }
+    return this
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.#starting?.catch(() => undefined)
+    for (const { leave } of this.#topics.values()) leave()
+    await this.#runtime?.stop()
+    this.#stopLog()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async call<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<OutputOf<C>> {
+    const answer = await this.request(contract, input, options)
+    if (answer.status === 'completed') return answer.output as OutputOf<C>
+    throw new HermesError('CONFIRMATION_NEEDED', {
+      message: `${answer.agent} answered ${contract.name} with a plan that waits for confirmation`,
+      details: { partial_result: answer.partialResult, correlation_id: answer.correlationId, agent: answer.agent },
+      messageId: answer.messageId,
+      traceId: answer.traceId,
+    })
+  }
+
+  async request<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<Answer<C>> {
+    const { clock } = this.#seams
+    const since = clock.monotonic()
+    const runtime = this.#running()
+    const validated = checkAgainst(contract.schemas.input, input, 'input')
+    if (validated instanceof Promise) await validated
+    const spec = callSpec(
+      {
+        capability: contract.name,
+        effects: contract.effects,
+        input: input === undefined ? null : input,
+        inputSchema: contract.jsonSchemas.input,
+        options,
+        served: served.getStore(),
+      },
+      { clock, random: this.#seams.random, tunables: this.#settings.tunables },
+    )
+    const { response, agentId, state } = await this.#carryOut(runtime, spec, options.signal)
+    const base = {
+      agent: agentId,
+      messageId: spec.messageId,
+      correlationId: spec.correlationId,
+      traceId: spec.traceId,
+      attempts: state.reports,
+      tookMs: clock.monotonic() - since,
+    }
+    if (response.status === 'need_confirmation') {
+      return { ...base, status: 'need_confirmation', output: undefined, partialResult: response.partial_result as PartialOf<C> }
+    }
+    let output: unknown
+    try {
+      output = await checkAgainst(contract.schemas.output, response.output, 'output', { code: 'INVALID_OUTPUT' })
+    } catch (error) {
+      throw new HermesError('INVALID_OUTPUT', {
+        message: `${agentId} answered ${contract.name} with what its contract does not allow: ${(error as Error).message}`,
+        messageId: spec.messageId,
+        traceId: spec.traceId,
+        cause: error,
+      })
+    }
+    return { ...base, status: 'completed', output: output as OutputOf<C>, partialResult: undefined }
+  }
+
+  async callDynamic(capability: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
+    const runtime = this.#running()
+    checkName('capability', capability)
+    const spec = callSpec(
+      { capability, effects: undefined, input: input ?? null, inputSchema: undefined, options, served: served.getStore() },
+      { clock: this.#seams.clock, random: this.#seams.random, tunables: this.#settings.tunables },
+    )
+    const { response, agentId } = await this.#carryOut(runtime, spec, options.signal)
+    if (response.status === 'completed') return response.output
+    throw new HermesError('CONFIRMATION_NEEDED', {
+      details: { partial_result: response.partial_result, correlation_id: spec.correlationId, agent: agentId },
+      messageId: spec.messageId,
+      traceId: spec.traceId,
+    })
+  }
+
+  async emit(
+    target: EmitTarget,
+    data: unknown,
+    options: { timeoutMs?: number; signal?: AbortSignal } = {},
+  ): Promise<{ peers: number }> {
+    const runtime = this.#running()
+    const { random, clock } = this.#seams
+    const timeoutMs = options.timeoutMs ?? this.#settings.tunables.callTimeoutMs
+    if ('topic' in target) {
+      checkName('topic', target.topic)
+      const { frame } = runtime.outbox.broadcast(target.topic, data ?? null, timeoutMs)
+      if (frame.length > LIMITS.broadcast) {
+        throw new HermesError('PAYLOAD_TOO_LARGE', {
+          message: `a broadcast of ${frame.length} bytes, the limit is ${LIMITS.broadcast}`,
+          details: { size: frame.length, limit: LIMITS.broadcast },
+        })
+      }
+      return { peers: await runtime.network.publish(broadcastTopic(this.#settings.network, target.topic), frame) }
+    }
+    checkName('agent_id', target.agent, 'agent')
+    checkName('capability', target.event, 'event')
+    const timer = new AbortController()
+    const limit = clock.after(timeoutMs, () => timer.abort(new HermesError('TIMEOUT')))
+    const bytes = (length: number) => random.bytes(length)
+    const context = served.getStore()
+    try {
+      const link = await withSignal(runtime.directory.reach(target.agent, timer.signal), options.signal)
+      await new Promise<void>((resolve, reject) => {
+        runtime.outbox.post(
+          link,
+          {
+            type: 'event',
+            payload: encodePayload('application/json', { data: (data ?? null) as never }),
+            messageId: newMessageId(bytes),
+            correlationId: context?.correlationId || undefined,
+            traceId: context?.traceId ?? newTraceId(bytes),
+            spanId: newSpanId(bytes),
+            capability: target.event,
+            timeoutMs,
+          },
+          { written: () => resolve(), failed: reject },
+        )
+      })
+    } finally {
+      clock.clear(limit)
+    }
+    return { peers: 1 }
+  }
+
+  onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void {
+    checkName('capability', name, 'event')
+    const listeners = this.#events.get(name) ?? new Set()
+    this.#events.set(name, listeners)
+    listeners.add(receive)
+    return () => {
+      listeners.delete(receive)
+      if (listeners.size === 0 && this.#events.get(name) === listeners) this.#events.delete(name)
+    }
+  }
+
+  onTopic(topic: string, receive: (event: ReceivedEvent) => void): () => void {
+    checkName('topic', topic)
+    let entry = this.#topics.get(topic)
+    if (!entry) {
+      entry = { listeners: new Set(), leave: this.#runtime?.joinTopic(topic) ?? (() => undefined) }
+      this.#topics.set(topic, entry)
+    }
+    const joined = entry
+    joined.listeners.add(receive)
+    return () => {
+      joined.listeners.delete(receive)
+      if (joined.listeners.size > 0 || this.#topics.get(topic) !== joined) return
+      joined.leave()
+      this.#topics.delete(topic)
+    }
+  }
+
+  async find(query: Query, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<readonly Candidate[]> {
+    const runtime = this.#running()
+    checkQuery(query)
+    return this.#limited(options, async (signal) => {
+      const { candidates } = await runtime.router.rank({ ...query, path: served.getStore()?.path ?? [] }, { signal })
+      return candidates
+    })
+  }
+
+  watch(query: Query, report: (change: WatchChange) => void): () => void {
+    checkQuery(query)
+    return this.#running().directory.watch(query, report)
+  }
+
+  async manifest(agentId: string, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<Manifest> {
+    checkName('agent_id', agentId, 'agentId')
+    const runtime = this.#running()
+    return this.#limited(options, (signal) => runtime.directory.manifest(agentId, signal))
+  }
+
+  async connect(address: string, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<string> {
+    const runtime = this.#running()
+    if (typeof address !== 'string' || !address.startsWith('/')) {
+      throw new HermesError('INVALID_ADDRESS', {
+        message: `address: ${JSON.stringify(address)?.slice(0, 120)} is not a multiaddr`,
+        details: { field: 'address' },
+      })
+    }
+    return this.#limited(options, async (signal) => {
+      const link = await runtime.links.connect({ addresses: [address], chosen: true }, signal)
+      return link.remote.agentId
+    })
+  }
+
+  balance(): Balance {
+    return this.#ledger.read()
+  }
+
+  #carryOut(runtime: Runtime, spec: ReturnType<typeof callSpec>, signal: AbortSignal | undefined) {
+    const around = served.getStore()?.signal
+    if (!around || !signal) return runtime.caller.call(spec, signal ?? around)
+    // Both the user's signal and that of the call being served end it; no listener is left on either.
+    const both = new AbortController()
+    const stop = (event: Event) => both.abort((event.target as AbortSignal).reason)
+    if (around.aborted) both.abort(around.reason)
+    if (signal.aborted) both.abort(signal.reason)
+    around.addEventListener('abort', stop, { once: true })
+    signal.addEventListener('abort', stop, { once: true })
+    return runtime.caller.call(spec, both.signal).finally(() => {
+      around.removeEventListener('abort', stop)
+      signal.removeEventListener('abort', stop)
+    })
+  }
+
+  async #limited<T>(
+    { timeoutMs = 10_000, signal }: { timeoutMs?: number; signal?: AbortSignal },
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#seams
+    const stop = new AbortController()
+    const timer = clock.after(timeoutMs, () =>
+      stop.abort(new HermesError('TIMEOUT', { message: `no result within ${timeoutMs} ms`, source: 'sender' })),
+    )
+    try {
+      return await withSignal(withSignal(work(stop.signal), stop.signal), signal)
+    } finally {
+      clock.clear(timer)
+      stop.abort()
+    }
+  }
+
+  #deliver(event: ReceivedEvent): void {
+    const listeners = [...(this.#events.get(event.name) ?? []), ...(this.#topics.get(event.name)?.listeners ?? [])]
+    for (const listener of listeners) {
+      try {
+        listener(event)
+      } catch (cause) {
+        this.#telemetry.emit('listener.failed', { where: `event ${event.name}`, cause })
+      }
+    }
+  }
+
+  #running(): Runtime {
+    if (this.#stopping) throw new HermesError('STOPPED')
+    if (!this.#runtime) throw new HermesError('NOT_STARTED')
+    return this.#runtime
+  }
+}
+
+function checkQuery(query: Query): void {
+  if (query.capability === undefined && query.agent === undefined) {
+    throw new HermesError('INVALID_OPTION', { message: 'query must name a capability or an agent', details: { field: 'query' } })
+  }
+  if (query.capability !== undefined) checkName('capability', query.capability)
+  if (query.agent !== undefined) checkName('agent_id', query.agent, 'agent')
+}

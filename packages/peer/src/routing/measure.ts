@@ -1,0 +1,71 @@
+import { LRUCache } from 'lru-cache'
+import type { Tunables } from '../defaults.ts'
+
+/** What this peer has measured of one capability at one agent. */
+export interface Measured {
+  /** Calls that ended, from here. */
+  readonly calls: number
+  /** Moving share of them that succeeded, 0..1; 1 before the first. */
+  readonly success: number
+  /** Median of the last successful ones, ms; undefined before the first. */
+  readonly p50Ms: number | undefined
+  /** Calls from here that it has not answered yet. */
+  readonly inFlight: number
+}
+
+/** Local measurements: what ranking trusts most. At most 10,000 pairs of agent and capability, the longest unused go first. */
+export interface Measurements {
+  read(agentId: string, capability: string): Measured
+  begin(agentId: string, capability: string): void
+  end(agentId: string, capability: string, succeeded: boolean, ms: number): void
+}
+
+interface Entry {
+  calls: number
+  success: number
+  samples: number[]
+  next: number
+  inFlight: number
+  p50: number | undefined
+}
+
+const NOTHING: Measured = { calls: 0, success: 1, p50Ms: undefined, inFlight: 0 }
+
+export function createMeasurements({ tunables }: { tunables: Tunables }): Measurements {
+  const entries = new LRUCache<string, Entry>({ max: 10_000 })
+  const entry = (agentId: string, capability: string): Entry => {
+    const key = `${agentId}#${capability}`
+    let found = entries.get(key)
+    if (!found) {
+      found = { calls: 0, success: 1, samples: [], next: 0, inFlight: 0, p50: undefined }
+      entries.set(key, found)
+    }
+    return found
+  }
+  return {
+    read(agentId, capability) {
+      const found = entries.get(`${agentId}#${capability}`)
+      if (!found) return NOTHING
+      found.p50 ??= median(found.samples)
+      return { calls: found.calls, success: found.success, p50Ms: found.p50, inFlight: found.inFlight }
+    },
+    begin(agentId, capability) {
+      entry(agentId, capability).inFlight++
+    },
+    end(agentId, capability, succeeded, ms) {
+      const found = entry(agentId, capability)
+      found.inFlight = Math.max(0, found.inFlight - 1)
+      found.calls++
+      found.success += tunables.successWeight * ((succeeded ? 1 : 0) - found.success)
+      if (!succeeded) return
+      found.samples[found.next] = ms
+      found.next = (found.next + 1) % tunables.latencySamples
+      found.p50 = undefined
+    },
+  }
+}
+
+function median(samples: readonly number[]): number | undefined {
+  if (samples.length === 0) return undefined
+  return samples.toSorted((a, b) => a - b)[samples.length >> 1]
+}

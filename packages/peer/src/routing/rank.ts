@@ -1,0 +1,67 @@
+import type { Tunables } from '../defaults.ts'
+import type { Random } from '../random.ts'
+import type { Measured } from './measure.ts'
+import type { Candidate } from './query.ts'
+
+/** Calls after which an agent is no newcomer any more. */
+export const PROVEN_CALLS = 5
+/** Share of calls that go to a newcomer although a proven agent scores higher. */
+const NEWCOMER_SHARE = 0.05
+/** A newcomer counts as half as fast as the formula can tell, so that it has no crown to begin with. */
+const NEWCOMER_P50_MS = 500
+
+export interface Rated {
+  readonly load: number
+  readonly measured: Measured
+  /** What the peer reports of itself, 0..1. */
+  readonly reportedSuccess: number
+  /** The last call of this interaction went there. */
+  readonly affine: boolean
+}
+
+/**
+ * `0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s, 1)) + 0.2·success + 0.1·affinity`. Success is what was measured here, blended with
+ * what the peer reports while little has been measured.
+ */
+export function scoreOf({ load, measured, reportedSuccess, affine }: Rated): number {
+  const p50 = measured.p50Ms ?? NEWCOMER_P50_MS
+  const own = Math.min(1, measured.calls / PROVEN_CALLS)
+  const success = own * measured.success + (1 - own) * Math.min(reportedSuccess, 1)
+  return 0.4 * (1 - load / 100) + 0.3 * (1 - Math.min(p50 / 1000, 1)) + 0.2 * success + (affine ? 0.1 : 0)
+}
+
+/** A candidate, and how many calls from here it has not answered. */
+export interface Scored {
+  readonly candidate: Candidate
+  readonly inFlight: number
+}
+
+/**
+ * Orders the usable candidates for one call. Among near-equals of the best, two are drawn and the one with less in flight goes
+ * first, so that callers with the same stale load report do not all run to one agent.
+ */
+export function order(scored: readonly Scored[], { random, tunables }: { random: Random; tunables: Tunables }): Candidate[] {
+  const sorted = scored.toSorted((a, b) => b.candidate.score - a.candidate.score)
+  const best = sorted[0]
+  if (!best || sorted.length === 1) return sorted.map(({ candidate }) => candidate)
+  const newcomers = sorted.filter(({ candidate }) => candidate.measured < PROVEN_CALLS)
+  const equals = sorted.filter(({ candidate }) => best.candidate.score - candidate.score <= tunables.nearEqual)
+  let first: Scored
+  if (newcomers.length > 0 && newcomers.length < sorted.length && random.next() < NEWCOMER_SHARE) {
+    first = draw(newcomers, random)
+  } else {
+    const one = draw(equals, random)
+    const other = draw(equals, random)
+    first = lessBusy(one, other)
+  }
+  return [first.candidate, ...sorted.filter((item) => item !== first).map(({ candidate }) => candidate)]
+}
+
+function draw(items: readonly Scored[], random: Random): Scored {
+  return items[Math.min(items.length - 1, Math.floor(random.next() * items.length))] as Scored
+}
+
+function lessBusy(one: Scored, other: Scored): Scored {
+  if (one.inFlight !== other.inFlight) return one.inFlight < other.inFlight ? one : other
+  return one.candidate.score >= other.candidate.score ? one : other
+}

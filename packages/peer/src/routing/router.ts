@@ -1,0 +1,169 @@
+import { HermesError, type CapabilityEntry } from '@hermes-peer/protocol'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Directory, Entry } from '../directory/directory.ts'
+import type { Random } from '../random.ts'
+import type { Measurements } from './measure.ts'
+import type { Candidate, Query } from './query.ts'
+import { order, type Scored, scoreOf } from './rank.ts'
+import { createSchemaFilter, type GivenInput } from './schema-filter.ts'
+
+/** What one call asks of routing, beside the query. */
+export interface Need extends Query {
+  /** The input as it is sent; left out when nothing is sent yet. */
+  readonly input?: GivenInput
+  /** `agent_id#capability` of the calls that wait for this one. */
+  readonly path: readonly string[]
+  /** The interaction, for affinity. */
+  readonly correlationId?: string
+}
+
+export interface Ranking {
+  /** Usable ones first, best first; then those left out. */
+  readonly candidates: readonly Candidate[]
+}
+
+/** Finds who could serve a call, filters, ranks and explains. */
+export interface Router {
+  /** Rejects with `NO_CANDIDATE` or `CALL_CYCLE` that carry the whole explanation in `details.candidates`. */
+  choose(need: Need, options: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Candidate[]>
+  rank(need: Need, options: { signal: AbortSignal; fresh?: boolean }): Promise<Ranking>
+  /** The capability as the agent's manifest describes it, if that is known. */
+  entry(agentId: string, capability: string): CapabilityEntry | undefined
+  /** The interaction's last call went there. */
+  remember(correlationId: string, agentId: string): void
+}
+
+export interface RouterOptions {
+  readonly agentId: string
+  readonly directory: Directory
+  readonly measurements: Measurements
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+}
+
+/** Interactions remembered for affinity. */
+const MOST_INTERACTIONS = 1000
+
+export function createRouter(options: RouterOptions): Router {
+  const { agentId, directory, measurements, random, tunables } = options
+  const acceptsInput = createSchemaFilter()
+  const affinity = new LRUCache<string, string>({ max: MOST_INTERACTIONS })
+
+  const entryOf = (entry: Entry, capability: string): CapabilityEntry | undefined =>
+    entry.manifest?.capabilities.find(({ name }) => name === capability)
+
+  /** Why it cannot serve this, undefined when it can. */
+  const excluded = (entry: Entry, need: Need): string | undefined => {
+    const { capability, where, path, input } = need
+    if (entry.agentId === agentId) return 'it is the caller itself'
+    if (entry.status === 'offline') return 'offline'
+    if (entry.status === 'draining') return 'about to stop'
+    if (!capability) return undefined
+    if (path.includes(`${entry.agentId}#${capability}`)) return `would wait for itself: ${path.join(' → ')}`
+    const described = entryOf(entry, capability)
+    if (entry.manifest && !described) return `does not provide ${capability}`
+    if (!described && !entry.capabilities.includes(capability)) return `does not provide ${capability}`
+    if (where && Object.keys(where).length > 0) {
+      if (!described) return 'its manifest is not known'
+      for (const [label, wanted] of Object.entries(where)) {
+        const has = described.labels[label]
+        const fits = typeof has === 'string' ? has === wanted : has?.includes(wanted)
+        if (!fits) return has === undefined ? `has no label ${label}` : `${label} is ${[has].flat().join(', ')}`
+      }
+    }
+    if (input && described) {
+      const refusal = acceptsInput(described, input)
+      if (refusal) return refusal
+    }
+    return undefined
+  }
+
+  const describe = (entry: Entry, need: Need): Scored => {
+    const capability = need.capability ?? ''
+    const measured = measurements.read(entry.agentId, capability)
+    const left = excluded(entry, need)
+    const affine = need.correlationId !== undefined && affinity.get(need.correlationId) === entry.agentId
+    const score = left ? Number.NaN : scoreOf({ load: entry.load, measured, reportedSuccess: entry.success, affine })
+    const reasons = left
+      ? [left]
+      : [
+          `load ${entry.load}`,
+          measured.p50Ms === undefined ? 'not measured yet' : `p50 ${Math.round(measured.p50Ms)} ms`,
+          measured.calls === 0 ? 'no calls from here yet' : `${Math.round(measured.success * 1000) / 10} % of ${measured.calls} calls (measured here)`,
+          ...(measured.inFlight > 0 ? [`${measured.inFlight} in flight from here`] : []),
+          ...(affine ? ['had the last call of this interaction'] : []),
+          ...(entry.status === 'suspect' ? ['silent for a while'] : []),
+        ]
+    return {
+      inFlight: measured.inFlight,
+      candidate: {
+        agentId: entry.agentId,
+        // Suspicion lowers preference only: nothing in flight is failed for it.
+        score: entry.status === 'suspect' ? score * 0.5 : score,
+        usable: left === undefined,
+        reasons,
+        load: entry.load,
+        p50Ms: measured.p50Ms,
+        measured: measured.calls,
+        success: measured.success,
+        labels: entryOf(entry, capability)?.labels ?? {},
+        status: entry.status,
+      },
+    }
+  }
+
+  const rank: Router['rank'] = async (need, { signal, fresh = false }) => {
+    const entries = await directory.find(need, { signal, fresh })
+    const scored = entries.map((entry) => describe(entry, need))
+    const usable = order(
+      scored.filter(({ candidate }) => candidate.usable),
+      { random, tunables },
+    )
+    const left = scored.map(({ candidate }) => candidate).filter(({ usable }) => !usable)
+    return { candidates: [...usable, ...left] }
+  }
+
+  return {
+    rank,
+    async choose(need, options_) {
+      const { candidates } = await rank(need, options_)
+      const usable = candidates.filter((candidate) => candidate.usable)
+      if (usable.length > 0) return usable.slice(0, tunables.candidatesKept)
+      throw nobody(need, candidates)
+    },
+    entry(other, capability) {
+      const entry = directory.get(other)
+      return entry && entryOf(entry, capability)
+    },
+    remember(correlationId, other) {
+      affinity.set(correlationId, other)
+    },
+  }
+}
+
+function nobody(need: Need, candidates: readonly Candidate[]): HermesError {
+  const others = candidates.map(({ agentId, reasons }) => ({ agent_id: agentId, reason: reasons.join('; ') }))
+  const cycles = others.filter(({ reason }) => reason.startsWith('would wait for itself'))
+  if (cycles.length > 0 && (need.agent !== undefined || cycles.length === others.length)) {
+    const cycle = [...need.path, `${cycles[0]?.agent_id}#${need.capability}`]
+    return new HermesError('CALL_CYCLE', {
+      message: `the call would wait for itself: ${cycle.join(' → ')}`,
+      details: { path: cycle },
+    })
+  }
+  const what = [need.capability && `capability ${need.capability}`, need.agent && `agent ${need.agent}`].filter(Boolean).join(' at ')
+  return new HermesError('NO_CANDIDATE', {
+    message:
+      others.length === 0
+        ? `nobody is known that offers ${what}`
+        : `nobody can serve ${what}: ${others.map(({ agent_id, reason }) => `${agent_id}: ${reason}`).join('; ')}`,
+    hint:
+      others.length === 0
+        ? 'Check that the other agent runs in the same network, that a bootstrap address leads to it, and that trust admits it.'
+        : 'Each agent is listed with the reason why it was left out.',
+    details: { candidates: others },
+  })
+}

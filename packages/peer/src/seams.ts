@@ -1,0 +1,31 @@
+import type { SigningKey } from '@hermes-peer/protocol'
+import type { Clock } from './clock.ts'
+import type { SendFilter } from './delivery/outbox.ts'
+import type { EpochStore } from './identity/epoch.ts'
+import type { Trust } from './identity/trust.ts'
+import type { Network } from './network/network.ts'
+import type { Settings } from './options.ts'
+import type { Random } from './random.ts'
+
+/** What a peer takes from outside: a real peer gets these from the machine, a simulated one from the test kit. */
+export interface Seams {
+  readonly clock: Clock
+  readonly random: Random
+  /** Everything that needs a disk or a socket; called once, by `start`. */
+  open(settings: Settings, report: (text: string) => void): Promise<Opened>
+  /** Share of time that the event loop was busy, 0..1, since the last call. */
+  loopUtilization(): number
+  /** Whole-envelope faults between outbox and link. */
+  readonly sendFilter?: SendFilter
+}
+
+export interface Opened {
+  readonly key: SigningKey
+  readonly epochs: EpochStore
+  readonly trust: Trust
+  readonly network: Network
+  /** Further addresses to join through, read when the network is up. */
+  neighbours(): readonly string[]
+  /** Makes this peer findable for neighbours; returns the way to end that. */
+  announce(addresses: readonly string[]): () => void
+}

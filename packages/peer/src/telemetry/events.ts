@@ -1,0 +1,79 @@
+import type { MessageType } from '@hermes-peer/protocol'
+
+/** Ids that tie an event to a collaboration. */
+export interface Ids {
+  readonly messageId: string
+  readonly correlationId?: string | undefined
+  readonly traceId: string
+}
+
+/**
+ * Every structured event, by name. Names and types are API; log prose is not. `at` (wall clock, ms) is added to each.
+ */
+export interface EventMap {
+  'peer.started': { agentId: string; peerId: string; addresses: readonly string[] }
+  'peer.stopped': { agentId: string }
+  /** Something an operator should read once: what the trust mode admits, what was given up. */
+  'peer.notice': { text: string }
+
+  'link.up': { agentId: string; linkId: string; address: string; direction: 'inbound' | 'outbound'; offsetMs: number }
+  'link.down': { agentId: string; linkId: string; code: string; reason: string; last: boolean }
+  'link.probe': { agentId: string; linkId: string; unanswered: number }
+  'link.reconnect': { agentId: string; inMs: number; failures: number }
+  'handshake.refused': { code: string; reason: string; address: string; peerId: string; agentId?: string | undefined; by: 'us' | 'them' }
+
+  'envelope.sent': Ids & { messageType: MessageType; to: string; leaf: string; sequence: number; bytes: number }
+  'envelope.received': Ids & { messageType: MessageType; from: string; leaf: string; sequence: number; bytes: number }
+  /** Not accepted; `from` is the agent at the other end of the link, which need not be its maker. */
+  'envelope.refused': { code: string; reason: string; from: string; messageId?: string | undefined; messageType?: MessageType | undefined }
+  'window.gap': { from: string; sequence: number; count: number; reason: 'timeout' | 'overflow' | 'reconnect' }
+  'dedup.joined': Ids & { from: string }
+  'dedup.stored': Ids & { from: string }
+  'dedup.conflict': Ids & { from: string }
+  /** An answer to nothing that is pending: too late, or never asked for. */
+  'answer.late': { from: string; inReplyTo: string }
+
+  'directory.joined': { agentId: string; capabilities: readonly string[] }
+  'directory.changed': { agentId: string; capabilities: readonly string[] }
+  'directory.suspect': { agentId: string }
+  'directory.offline': { agentId: string }
+  'directory.left': { agentId: string }
+  'presence.refused': { code: string; reason: string }
+  'presence.sent': { peers: number; state: string }
+
+  'call.started': Ids & { capability: string }
+  'call.chosen': Ids & { capability: string; agentId: string; reasons: readonly string[]; score: number; attempt: number }
+  'call.attempt': Ids & { capability: string; agentId: string; attempt: number; leaf: string }
+  'call.failover': Ids & { capability: string; from: string; to: string; code: string }
+  'call.retry': Ids & { capability: string; agentId: string; code: string; inMs: number }
+  'call.outcome': Ids & { agentId: string; state: 'running' | 'done' | 'unseen' | 'unknown' }
+  'call.cancelled': Ids & { capability: string; agentId: string; reason: string }
+  'call.ended': Ids & { capability: string; agentId?: string | undefined; code: string; ms: number; attempts: number }
+
+  'handler.queued': Ids & { capability: string; from: string; waiting: number }
+  'handler.started': Ids & { capability: string; from: string; attempt: number; queuedMs: number }
+  'handler.cancelled': Ids & { capability: string; from: string; reason: string }
+  'handler.ended': Ids & { capability: string; from: string; code: string; ms: number; cause?: unknown }
+
+  'event.received': Ids & { from: string; name: string }
+  /** A listener of the user threw; the runtime goes on. */
+  'listener.failed': { where: string; cause: unknown }
+}
+
+export type EventName = keyof EventMap
+export type EventOf<K extends EventName> = EventMap[K] & { readonly type: K; readonly at: number }
+export type AnyEvent = { [K in EventName]: EventOf<K> }[EventName]
+
+export interface PeerEvents {
+  /** Listens to one kind of event; returns the way to stop. Listeners run synchronously and must be quick. */
+  on<K extends EventName>(type: K, listener: (event: EventOf<K>) => void): () => void
+  /** Listens to all. */
+  onAny(listener: (event: AnyEvent) => void): () => void
+}
+
+export interface Telemetry {
+  readonly events: PeerEvents
+  /** Whether anybody listens: ask before building an event on the hot path. */
+  wants(type: EventName): boolean
+  emit<K extends EventName>(type: K, event: EventMap[K]): void
+}

@@ -1,0 +1,164 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createLibp2p } from 'libp2p'
+import { tcp } from '@libp2p/tcp'
+import { noise } from '@chainsafe/libp2p-noise'
+import { yamux } from '@chainsafe/libp2p-yamux'
+import { identify } from '@libp2p/identify'
+import { ping } from '@libp2p/ping'
+import { kadDHT, passthroughMapper } from '@libp2p/kad-dht'
+import { multiaddr } from '@multiformats/multiaddr'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { FoundPeer, Network } from '../../src/network/network.ts'
+import { NETWORK, network, open, PROTOCOL, serveEcho, soon, started, until } from './support.ts'
+
+/** A binary CID v1, raw, sha2-256. */
+const cidOf = (text: string): Uint8Array =>
+  Buffer.concat([Buffer.from('01551220', 'hex'), createHash('sha256').update(text).digest()])
+
+async function found(on: Network, cid: Uint8Array, ms: number): Promise<FoundPeer[]> {
+  const list: FoundPeer[] = []
+  for await (const peer of on.findProviders(cid, { signal: AbortSignal.timeout(ms) })) list.push(peer)
+  return list
+}
+
+/** Looks until somebody is found: a record may be on its way still. */
+async function firstFound(on: Network, cid: Uint8Array): Promise<FoundPeer | undefined> {
+  const signal = soon()
+  while (!signal.aborted) {
+    for await (const peer of on.findProviders(cid, { signal })) return peer
+  }
+  return undefined
+}
+
+/** Connected to the first, and told by the DHT that it is there. */
+async function joined(bootstrap: Network, options: Parameters<typeof network>[0] = {}): Promise<Network> {
+  const created = network(options)
+  let routable = false
+  created.observe({
+    routable: () => {
+      routable = true
+    },
+  })
+  await created.start()
+  await open(created, bootstrap)
+  await until(() => routable, 'a place in the routing table')
+  return created
+}
+
+describe('the directory of providers', () => {
+  it('is found by a third peer that knows only the bootstrap, with addresses that work, without itself', async () => {
+    const bootstrap = await started()
+    serveEcho(bootstrap)
+    const [provider, seeker] = await Promise.all([joined(bootstrap), joined(bootstrap)])
+    serveEcho(provider)
+    const cid = cidOf('capability')
+    await provider.provide(cid, { signal: soon() })
+    const peer = await firstFound(seeker, cid)
+    expect(peer).toEqual({ peerId: provider.peerId, addresses: provider.addresses() })
+    await seeker.open(peer as FoundPeer, PROTOCOL, { signal: soon() })
+
+    await seeker.provide(cid, { signal: soon() })
+    const all = await found(seeker, cid, 2000)
+    expect(all.map(({ peerId }) => peerId)).toEqual([provider.peerId])
+  })
+
+  it('ends with nothing, and in time, when nobody is there', async () => {
+    const alone = await started()
+    const before = performance.now()
+    expect(await found(alone, cidOf('x'), 200)).toEqual([])
+    await alone.provide(cidOf('y'), { signal: AbortSignal.timeout(200) })
+    expect(await found(alone, cidOf('y'), 200)).toEqual([])
+    expect(performance.now() - before).toBeLessThan(1500)
+  })
+
+  it('ends by itself when nobody provides', async () => {
+    const bootstrap = await started()
+    serveEcho(bootstrap)
+    const seeker = await joined(bootstrap)
+    expect(await found(seeker, cidOf('nobody has this'), 5000)).toEqual([])
+  })
+
+  it('announces again what has reached nobody, once there is somebody', async () => {
+    const [lonely, bootstrap] = await Promise.all([started(), started()])
+    serveEcho(bootstrap)
+    const cid = cidOf('early')
+    await lonely.provide(cid, { signal: AbortSignal.timeout(20) })
+    await open(lonely, bootstrap)
+    const peer = await firstFound(bootstrap, cid)
+    expect(peer?.peerId).toBe(lonely.peerId)
+  })
+
+  it('does not announce again what was taken back', async () => {
+    const [lonely, bootstrap] = await Promise.all([started(), started()])
+    serveEcho(bootstrap)
+    const [kept, dropped] = [cidOf('kept'), cidOf('dropped')]
+    await lonely.provide(dropped, { signal: AbortSignal.timeout(20) })
+    await lonely.provide(kept, { signal: AbortSignal.timeout(20) })
+    await lonely.unprovide(dropped)
+    await open(lonely, bootstrap)
+    expect((await firstFound(bootstrap, kept))?.peerId).toBe(lonely.peerId)
+    expect(await found(bootstrap, dropped, 2000)).toEqual([])
+  })
+
+  it('keeps networks of different names apart', async () => {
+    const [here, other] = await Promise.all([started(), started({ networkName: 'other' })])
+    serveEcho(other)
+    let routable = false
+    here.observe({
+      routable: () => {
+        routable = true
+      },
+    })
+    await open(here, other)
+    const cid = cidOf('capability')
+    await other.provide(cid, { signal: AbortSignal.timeout(200) })
+    expect(await found(here, cid, 200)).toEqual([])
+    expect(routable).toBe(false)
+  })
+
+  it('stores no records of strangers', async () => {
+    const target = await started()
+    const stranger = await createLibp2p({
+      addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] },
+      transports: [tcp()],
+      connectionEncrypters: [noise()],
+      streamMuxers: [yamux()],
+      services: {
+        identify: identify(),
+        ping: ping(),
+        dht: kadDHT({
+          protocol: `/hermes/${NETWORK}/kad/1.0.0`,
+          clientMode: false,
+          peerInfoMapper: passthroughMapper,
+          initialQuerySelfInterval: 100,
+          validators: { note: async () => {} },
+          selectors: { note: () => 0 },
+        }),
+      },
+    })
+    onTestFinished(() => stranger.stop())
+    await stranger.dial(multiaddr(target.addresses()[0] as string))
+    const key = (text: string | Uint8Array) => Buffer.concat([Buffer.from('/pk/'), Buffer.from(text)])
+    const ownKey = stranger.peerId.publicKey
+    if (ownKey === undefined) throw new Error('no key')
+    const { publicKeyToProtobuf } = await import('@libp2p/crypto/keys')
+    const records: [Uint8Array, Uint8Array][] = [
+      [Buffer.from('/note/x'), randomBytes(10)],
+      [key(ownKey.toMultihash().bytes), publicKeyToProtobuf(ownKey)],
+    ]
+    for (const [name, value] of records) {
+      const events: string[] = []
+      for await (const event of stranger.services.dht.put(name, value, { signal: soon() })) {
+        const sent = event.name === 'PEER_RESPONSE' && event.messageName === 'PUT_VALUE'
+        if (sent || event.name === 'QUERY_ERROR') events.push(sent ? 'stored' : 'refused')
+      }
+      expect(events).toContain('refused')
+      expect(events).not.toContain('stored')
+    }
+  })
+
+  it('refuses what is no CID', async () => {
+    const alone = await started()
+    await expect(alone.provide(Buffer.from('no'), { signal: soon() })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})

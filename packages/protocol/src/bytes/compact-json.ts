@@ -1,0 +1,42 @@
+import { HermesError } from '../errors/hermes-error.ts'
+
+/**
+ * The strict JSON of headers, hops and handshake messages: printable ASCII, no white space, no escapes, integers only.
+ * One comparison shows it all: the bytes equal their own re-serialisation, so that a document has one spelling.
+ */
+export function encodeCompact(value: object): Uint8Array {
+  const text = JSON.stringify(value)
+  const bytes = new Uint8Array(text.length)
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit < 0x20 || unit > 0x7e || unit === BACKSLASH) {
+      throw new HermesError('MALFORMED', { message: 'only printable ASCII without escapes may stand here' })
+    }
+    bytes[i] = unit
+  }
+  return bytes
+}
+
+const BACKSLASH = 0x5c
+
+/** Throws `MALFORMED` that names `what`. The result is an object. */
+export function decodeCompact(bytes: Uint8Array, what: string): Record<string, unknown> {
+  const refuse = (why: string): never => {
+    throw new HermesError('MALFORMED', { message: `${what}: ${why}` })
+  }
+  for (let i = 0; i < bytes.length; i++) {
+    const unit = bytes[i] as number
+    if (unit < 0x20 || unit > 0x7e || unit === BACKSLASH) refuse('only printable ASCII without escapes may stand here')
+  }
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    refuse('not JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse('not an object')
+  if (JSON.stringify(value) !== text) refuse('not in the one compact spelling')
+  return value as Record<string, unknown>
+}
+

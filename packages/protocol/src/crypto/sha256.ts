@@ -1,0 +1,12 @@
+import { createHash, hash } from 'node:crypto'
+
+/** SHA-256 as lower-case hex. The one-shot call is two to three times as fast as a hash object for small inputs. */
+export function sha256Hex(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'hex')
+}
+
+export function sha256(...pieces: readonly Uint8Array[]): Uint8Array {
+  const state = createHash('sha256')
+  for (const piece of pieces) state.update(piece)
+  return new Uint8Array(state.digest())
+}

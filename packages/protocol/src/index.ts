@@ -1,0 +1,154 @@
+export { decodeCompact, encodeCompact } from './bytes/compact-json.ts'
+export { concat, equalBytes, fromBase64url, fromHex, part, toBase64url, toHex, utf8 } from './bytes/parts.ts'
+export { Reader } from './bytes/reader.ts'
+export { readUvarint, type Uvarint, uvarintLength, writeUvarint } from './bytes/varint.ts'
+export * from './contract/index.ts'
+export { domainOf, inDomain, partInDomain, SIGNED_THINGS, type SignedThing } from './crypto/domains.ts'
+export { FINGERPRINT, fingerprintOf, type PublicKey, publicKey, type SigningKey, signingKey } from './crypto/keys.ts'
+export { peerIdOf } from './crypto/peer-id.ts'
+export { sha256, sha256Hex } from './crypto/sha256.ts'
+export {
+  type Certificate,
+  type InstanceCertificate,
+  type OrganisationCertificate,
+  openCertificate,
+  signCertificate,
+} from './documents/certificate.ts'
+export {
+  type CapabilityEntry,
+  type Effects,
+  type Manifest,
+  manifestDigest,
+  openManifest,
+  signManifest,
+} from './documents/manifest.ts'
+export {
+  type OpenedPresence,
+  openPresence,
+  type Presence,
+  type PresenceState,
+  signPresence,
+} from './documents/presence.ts'
+export {
+  type DocumentFile,
+  fromFile,
+  type OpenedDocument,
+  openDocument,
+  type SignedDocument,
+  signDocument,
+  toFile,
+  verifyDocument,
+} from './documents/signed.ts'
+export {
+  type BatchFrame,
+  decodeFrame,
+  type EnvelopeParts,
+  encodeBatch,
+  encodeProven,
+  encodeSingle,
+  type Frame,
+  type ProvenFrame,
+  type SignedHop,
+  type SingleFrame,
+} from './envelope/frame.ts'
+export { decodeHeader, encodeHeader } from './envelope/header.ts'
+export {
+  type CallType,
+  type ContentType,
+  defaultTimeoutMs,
+  type Header,
+  type HeaderDraft,
+  isAnswer,
+  isSequenced,
+  MAX_HOPS,
+  MAX_LIFE_MS,
+  MAX_PATH,
+  type MessageType,
+  PROTOCOL_VERSION,
+  type Priority,
+  type Recipient,
+} from './envelope/header-types.ts'
+export { decodeHop, type Hop, type HopsContext, hopLink, signHop, verifyHops } from './envelope/hops.ts'
+export {
+  auditPath,
+  type BatchProof,
+  decodeProof,
+  merkleRoot,
+  proofOf,
+  type RootMemory,
+  signBatch,
+  verifyBatch,
+  verifyProof,
+} from './envelope/merkle.ts'
+export {
+  bindPayload,
+  leafOf,
+  type SealedEnvelope,
+  sealEnvelope,
+  signedBytesOf,
+  verifyEnvelope,
+  verifyPayload,
+} from './envelope/seal.ts'
+export { ERROR_TABLE, type ErrorCode, type ErrorRow, type ErrorSource, isErrorCode } from './errors/codes.ts'
+export {
+  type AttemptReport,
+  type DeclaredError,
+  fromWireError,
+  HermesError,
+  type HermesErrorOptions,
+  isHermesError,
+  MAX_ERROR_MESSAGE,
+  toWireError,
+  type WireError,
+} from './errors/hermes-error.ts'
+export {
+  type Challenge,
+  decodeChallenge,
+  decodeHello,
+  decodeProofMessage,
+  decodeWelcome,
+  encodeHello,
+  encodeProof,
+  encodeRefusal,
+  type Hello,
+  type LinkLimits,
+  type Proof,
+  type Refusal,
+  SIGNATURE_LENGTH,
+  type Welcome,
+} from './handshake/messages.ts'
+export { signTranscript, type TranscriptContext, transcriptOf, verifyTranscript } from './handshake/transcript.ts'
+export { newCorrelationId, newMessageId, newSessionId, newSpanId, newTraceId, type RandomBytes } from './ids.ts'
+export { LIMITS, MAX_FRAME, MAX_SINGLE_FRAME } from './limits.ts'
+export {
+  checkName,
+  ID_PATTERNS,
+  isAgentId,
+  isCapabilityName,
+  isName,
+  isReservedName,
+  RESERVED_PREFIX,
+} from './names.ts'
+export {
+  type CancelPayload,
+  decodeJson,
+  decodePayload,
+  deepFreeze,
+  type EncodeOptions,
+  type EventPayload,
+  encodeJson,
+  encodePayload,
+  type HeartbeatPayload,
+  type JsonObject,
+  type JsonValue,
+  type RequestPayload,
+  type ResponsePayload,
+  type ResponseStatus,
+  readCancelPayload,
+  readEventPayload,
+  readHeartbeatPayload,
+  readRequestPayload,
+  readResponsePayload,
+} from './payload/index.ts'
+export * from './schema/index.ts'
+export { broadcastTopic, LINK_PROTOCOL, presenceTopic, providerCid, providerKey, trustTopic } from './topics.ts'

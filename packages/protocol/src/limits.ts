@@ -1,0 +1,28 @@
+/** Limits of the wire in bytes. A length is compared with its limit before anything is allocated. */
+export const LIMITS = {
+  /** One message before the handshake is over. */
+  handshake: 8 * 1024,
+  header: 4 * 1024,
+  /** Header and payload of one envelope together. */
+  envelope: 1024 * 1024,
+  /** Proof, and hops, of one envelope: on top of it. */
+  proofAndHops: 8 * 1024,
+  /** A whole batch frame (tag 2). */
+  batch: 4 * 1024 * 1024,
+  /** Envelopes in one batch. */
+  batchCount: 16,
+  /** A broadcast: a whole frame on a gossip topic. */
+  broadcast: 64 * 1024,
+  /** A manifest asked over a link; as a DHT record it is held to 16 KiB. */
+  manifest: 64 * 1024,
+  manifestRecord: 16 * 1024,
+  /** A presence document on its topic. */
+  presence: 16 * 1024,
+  /** A certificate, as carried in the handshake: two of them and the rest stay under `handshake`. */
+  certificate: 2 * 1024,
+} as const
+
+/** Largest body of a frame (tag included) after the handshake. */
+export const MAX_FRAME = LIMITS.batch
+/** Largest body of a frame of tag 0 or 1: envelope, two lengths, signature or proof, hops. */
+export const MAX_SINGLE_FRAME = LIMITS.envelope + LIMITS.proofAndHops * 2 + 128
