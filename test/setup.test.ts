@@ -172,3 +172,25 @@ describe('the setup', () => {
     )
   })
 })
+
+describe('the count of tests', () => {
+  const file = (status: string, tests: number) => ({ status, assertionResults: Array.from({ length: tests }) })
+
+  it.each([
+    ['all passed', { numPassedTests: 3, numFailedTests: 0, testResults: [file('passed', 3)] }, 0, '3 0'],
+    ['some failed', { numPassedTests: 2, numFailedTests: 1, testResults: [file('failed', 3)] }, 1, '2 1'],
+    ['a file did not load', { numPassedTests: 2, numFailedTests: 0, testResults: [file('failed', 0)] }, 1, '2 1'],
+    ['an error outside of the tests', { numPassedTests: 3, numFailedTests: 0, testResults: [] }, 1, '3 1'],
+    ['no tests', { numPassedTests: 0, numFailedTests: 0, testResults: [] }, 0, '0 1'],
+    ['no report', undefined, 1, '0 1'],
+  ])('when %s', async (_, report, status, expected) => {
+    const path = join(folder, 'report.json')
+    if (report !== undefined) writeFileSync(path, JSON.stringify(report))
+    const counted = await new Promise((resolve) => {
+      execFile(process.execPath, [join(CI, 'count-tests.mjs'), path, String(status)], (_error, stdout) =>
+        resolve(stdout),
+      )
+    })
+    expect(counted).toBe(`${expected}\n`)
+  })
+})

@@ -14,6 +14,8 @@ const greet = capability('greet', {
 // Both packages must see the same contract: one copy of the protocol, or brands that hold across copies.
 assert.ok(isCapability(greet))
 
+assert.ok(Object.keys(await import('@hermes-peer/testkit')).length > 0)
+
 const folder = join(import.meta.dirname, 'private')
 const provider = createPeer({ agentId: 'provider', folder }).provide(greet, ({ name }) => ({ text: `Hello, ${name}!` }))
 const caller = createPeer({ agentId: 'caller', folder })

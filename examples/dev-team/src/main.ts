@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { type Options, parseOptions } from './cli/options.ts'
 import { createOutput, type Output } from './cli/output.ts'
 import type { AgentEvent } from './events.ts'
@@ -6,6 +6,7 @@ import { EXIT_CODES, failure, isFailure } from './failures.ts'
 import { assignOwn } from './job/assign-own.ts'
 import { assignSample } from './job/assign-sample.ts'
 import { modelEndpoint } from './repair/proposal.ts'
+import { preparePrograms } from './team/programs.ts'
 import { writeRoster } from './team/roster.ts'
 import { stageKill } from './team/staged-kill.ts'
 import { type Interruption, onInterruption } from './team/interruption.ts'
@@ -52,9 +53,11 @@ async function run(options: Options, output: Output, interruption: Interruption)
   const workspace = await createWorkspace()
   let team: Team | undefined
   try {
+    const preparing = preparePrograms(join(workspace.folder, 'programs'))
     const { assignment, sample } = options.own
       ? { assignment: await assignOwn(workspace.folder, options.own), sample: undefined }
       : await assignSample(workspace.folder)
+    const programs = await preparing
     const members = await writeRoster(workspace.folder, assignment, options.out)
     interruption.throwIfInterrupted()
     output.event('team', {
@@ -70,6 +73,7 @@ async function run(options: Options, output: Output, interruption: Interruption)
     const staged = sample && stageKill(sample)
     const started = startTeam({
       members,
+      programs,
       observe(agentId, event) {
         tally.observe(event as AgentEvent)
         if (!('message' in event)) output.event(agentId, event)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createGit, type Git } from '../src/git/git.ts'
 import { countLines, parseChanges } from '../src/repair/change.ts'
-import { allEdits, type Edit, editLevels, renderEdits } from '../src/repair/edits.ts'
+import { allEdits, type Edit, editLevels, measureEdits, renderEdits } from '../src/repair/edits.ts'
 import { reduceChange } from '../src/repair/reduce.ts'
 
 let folder: string
@@ -62,6 +62,9 @@ describe('dividing a change', () => {
     expect([hunks?.length, pairs?.length, single?.length]).toEqual([2, 4, 7])
     for (const groups of [hunks, pairs, single]) expect(groups?.flat()).toHaveLength(edits.length)
     expect(countLines(files)).toBe(4)
+    expect(measureEdits(files, edits)).toEqual({ lines: 4, files: ['file'] })
+    expect(measureEdits(files, edits.slice(0, 2)).lines).toBe(1)
+    expect(measureEdits(files, edits.slice(1, 2)).lines).toBe(1)
   })
 
   it('keeps bytes that are not UTF-8, and carriage returns', async () => {

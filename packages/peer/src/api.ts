@@ -133,6 +133,8 @@ export interface Balance {
 export type EmitTarget = { agent: string; event: string } | { topic: string }
 
 export interface ReceivedEvent {
+  /** Sent to this agent alone, or to a topic. */
+  readonly kind: 'event' | 'topic'
   /** Event or topic name. */
   readonly name: string
   readonly sender: string

@@ -95,6 +95,8 @@ export const DEFAULTS = {
   presenceOffline: 6,
   /** Announcements heard of one agent per window; more are ignored. */
   presencePerWindow: 4,
+  /** Beside these, reports that tell of a new state or a new life. */
+  presenceChanges: 3,
   presenceWindowMs: 10 * SECOND,
   /** Agents kept in the directory; the longest silent go first. */
   directoryAgents: 10_000,

@@ -1,4 +1,5 @@
 import {
+  type AnySchema,
   broadcastTopic,
   type Capability,
   checkAgainst,
@@ -178,7 +179,9 @@ class AgentPeer implements Peer {
       },
       { clock, random: this.#seams.random, tunables: this.#settings.tunables },
     )
-    const { response, agentId, state } = await this.#carryOut(runtime, spec, options.signal)
+    const { response, agentId, state } = await this.#carryOut(runtime, spec, options.signal).catch((error: unknown) =>
+      parseDeclared(contract, error),
+    )
     const base = {
       agent: agentId,
       messageId: spec.messageId,
@@ -187,21 +190,25 @@ class AgentPeer implements Peer {
       attempts: state.reports,
       tookMs: clock.monotonic() - since,
     }
+    const parse = async (schema: AnySchema | undefined, value: unknown, what: string): Promise<unknown> => {
+      if (!schema) return value
+      try {
+        return await checkAgainst(schema, value, what, { code: 'INVALID_OUTPUT' })
+      } catch (error) {
+        throw HermesError.from(error).with({
+          message: `${agentId} answered ${contract.name} with what its contract does not allow: ${(error as Error).message}`,
+          messageId: spec.messageId,
+          traceId: spec.traceId,
+        })
+      }
+    }
+    const { output, partial } = contract.schemas
     if (response.status === 'need_confirmation') {
-      return { ...base, status: 'need_confirmation', output: undefined, partialResult: response.partial_result as PartialOf<C> }
+      const partialResult = (await parse(partial, response.partial_result, 'partial')) as PartialOf<C>
+      return { ...base, status: 'need_confirmation', output: undefined, partialResult }
     }
-    let output: unknown
-    try {
-      output = await checkAgainst(contract.schemas.output, response.output, 'output', { code: 'INVALID_OUTPUT' })
-    } catch (error) {
-      throw new HermesError('INVALID_OUTPUT', {
-        message: `${agentId} answered ${contract.name} with what its contract does not allow: ${(error as Error).message}`,
-        messageId: spec.messageId,
-        traceId: spec.traceId,
-        cause: error,
-      })
-    }
-    return { ...base, status: 'completed', output: output as OutputOf<C>, partialResult: undefined }
+    const completed = (await parse(output, response.output, 'output')) as OutputOf<C>
+    return { ...base, status: 'completed', output: completed, partialResult: undefined }
   }
 
   async callDynamic(capability: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
@@ -369,8 +376,8 @@ class AgentPeer implements Peer {
   }
 
   #deliver(event: ReceivedEvent): void {
-    const listeners = [...(this.#events.get(event.name) ?? []), ...(this.#topics.get(event.name)?.listeners ?? [])]
-    for (const listener of listeners) {
+    const listeners = event.kind === 'topic' ? this.#topics.get(event.name)?.listeners : this.#events.get(event.name)
+    for (const listener of [...(listeners ?? [])]) {
       try {
         listener(event)
       } catch (cause) {
@@ -384,6 +391,16 @@ class AgentPeer implements Peer {
     if (!this.#runtime) throw new HermesError('NOT_STARTED')
     return this.#runtime
   }
+}
+
+/** Data of a declared error arrives as the contract's schema parses it. */
+async function parseDeclared(contract: Capability, thrown: unknown): Promise<never> {
+  const error = HermesError.from(thrown)
+  const schema = error.declared && contract.schemas.errors[error.declared.name]
+  if (!error.declared || !schema) throw error
+  const { name, data } = error.declared
+  const parsed = await checkAgainst(schema, data, `data of ${name}`, { code: 'INVALID_OUTPUT' })
+  throw error.with({ declared: { name, data: parsed } })
 }
 
 function checkQuery(query: Query): void {

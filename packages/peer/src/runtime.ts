@@ -220,6 +220,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const { header, from } = incoming
       telemetry.emit('event.received', { ...idsOf(header), from, name: header.target_capability as string })
       deliver({
+        kind: 'event',
         name: header.target_capability as string,
         sender: from,
         data,
@@ -327,7 +328,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         capabilities: server.contracts().map(({ name }) => name),
         load: 100 * Math.max(load.fullness, busy),
         queueDepth: load.waiting,
-        success: 1,
+        success: server.success(),
         manifestSerial: manifest.serial,
       }
     },
@@ -421,7 +422,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           })
           const event = readEventPayload(decodePayload(contentType, payload))
           telemetry.emit('event.received', { ...idsOf(header), from, name: topic })
-          deliver({ name: topic, sender: from, data: deepFreeze(event.data), messageId: header.message_id, traceId: header.trace_id })
+          deliver({ kind: 'topic', name: topic, sender: from, data: deepFreeze(event.data), messageId: header.message_id, traceId: header.trace_id })
           return 'accept'
         } catch (error) {
           const refusal = HermesError.from(error)

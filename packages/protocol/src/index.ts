@@ -55,6 +55,7 @@ export { decodeHeader, encodeHeader } from './envelope/header.ts'
 export {
   type CallType,
   type ContentType,
+  defaultExpiry,
   defaultTimeoutMs,
   type Header,
   type HeaderDraft,
@@ -113,6 +114,7 @@ export {
   type Hello,
   type LinkLimits,
   type Proof,
+  REFUSALS,
   type Refusal,
   SIGNATURE_LENGTH,
   type Welcome,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createTrace } from '../src/index.ts'
+import { createTrace } from '../src/trace.ts'
 
 const hashOf = (...events: string[]) => {
   const trace = createTrace()

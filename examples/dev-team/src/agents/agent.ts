@@ -48,6 +48,8 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
     const peer = createPeer({
       agentId: config.agentId,
       network: config.network,
+      // Nothing but what is given here: no private folder through which agents of one machine would find each other.
+      preset: 'none',
       identity: config.key,
       trust: { allow: config.trust },
       listen: ['/ip4/127.0.0.1/tcp/0'],

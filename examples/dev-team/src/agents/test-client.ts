@@ -3,6 +3,7 @@ import { runTests } from '../contracts.ts'
 import { failure } from '../failures.ts'
 import type { Trial } from '../search/confirm.ts'
 import type { WorkNames } from './forward-calls.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { correlationId, toBase64 } from './wire.ts'
 
 export interface TestRun extends Trial {
@@ -34,17 +35,16 @@ export function createTestClient({
   work: WorkNames
   timeoutMs: number
 }): TestClient {
+  const turns = oneAtATime(peer)
+
   const ask = async (input: Parameters<TestClient['run']>[0], signal: AbortSignal | undefined): Promise<TestRun> => {
     const id = correlationId()
     work.name(id, input.patch === undefined ? input.commit : `${input.commit} patched`)
     const options: CallOptions = { timeoutMs, correlationId: id, ...(signal === undefined ? {} : { signal }) }
     const { commit, patch, excerpt } = input
     try {
-      const done = await peer.call(
-        runTests,
-        { commit, ...(patch === undefined ? {} : { patch: toBase64(patch) }), ...(excerpt ? { excerpt } : {}) },
-        options,
-      )
+      const request = { commit, ...(patch === undefined ? {} : { patch: toBase64(patch) }), ...(excerpt ? { excerpt } : {}) }
+      const done = await turns.run(id, () => peer.call(runTests, request, options))
       return { ...done, verdict: done.passed ? 'pass' : 'fail', excerpt: done.excerpt ?? '' }
     } catch (error) {
       if (!isError(error, runTests, 'CANNOT_RUN')) throw error

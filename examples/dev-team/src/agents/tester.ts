@@ -1,5 +1,5 @@
 import type { CallContext } from 'hermes-peer'
-import { runTests } from '../contracts.ts'
+import { cannotRunReasons, runTests } from '../contracts.ts'
 import type { CommandResult } from '../process/command.ts'
 import { printable } from '../process/printable.ts'
 import { summarize } from '../process/summary.ts'
@@ -47,7 +47,7 @@ await runAgent({
   },
 })
 
-function cannotRun(ctx: CallContext<typeof runTests>, reason: string, detail: string): Error {
+function cannotRun(ctx: CallContext<typeof runTests>, reason: (typeof cannotRunReasons)[number], detail: string): Error {
   return ctx.error('CANNOT_RUN', { reason, detail: printable(detail, 500) })
 }
 

@@ -9,9 +9,9 @@ export interface Team {
 }
 
 /** Longest wait for a team that has only just been started, ms. */
-const FIND_LIMIT_MS = 15_000
+const FIND_LIMIT_MS = 60_000
 /** A team with somebody to ask, but fewer testers than hoped for, is waited for no longer than this, ms. */
-const PATIENCE_MS = 6_000
+const PATIENCE_MS = 20_000
 /** The directory is asked again this often even when it reports no change, ms. */
 const ASK_EVERY_MS = 200
 

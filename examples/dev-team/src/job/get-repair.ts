@@ -1,5 +1,4 @@
 import { isError, type Peer } from 'hermes-peer'
-import type { z } from 'zod'
 import type { WorkNames } from '../agents/forward-calls.ts'
 import { correlationId, fromBase64 } from '../agents/wire.ts'
 import { repair } from '../contracts.ts'
@@ -51,7 +50,7 @@ export async function getRepair({
     report({ type: 'repair.confirmed', by: first.agent, correlationId: first.correlationId })
     const second = await peer.request(repair, { ...input, confirmed: plan.id }, { ...options, agent: first.agent })
     if (second.output === undefined) throw failure('OTHER', `${second.agent} asks for a second confirmation.`)
-    const { patch, whole, proposal } = second.output as z.output<typeof repair.output>
+    const { patch, whole, proposal } = second.output
     return {
       smallest: fromBase64(patch),
       whole: fromBase64(whole),

@@ -1,4 +1,4 @@
-import type { FileChange, Hunk } from './change.ts'
+import { countLines, type FileChange, type Hunk } from './change.ts'
 
 /** The smallest thing that can be taken or left: one removed or added line, or a change that cannot be divided. */
 export interface Edit {
@@ -20,8 +20,8 @@ interface Strand {
 export function editLevels(files: readonly FileChange[]): readonly ((edits: readonly Edit[]) => Edit[][])[] {
   const pairOf = (edit: Edit): number => (edit.line < 0 ? -1 : (weave(hunkOf(files, edit))[edit.line] as Strand).pair)
   return [
-    (edits) => group(edits, (edit) => `${edit.file}:${edit.hunk}`),
-    (edits) => group(edits, (edit) => `${edit.file}:${edit.hunk}:${pairOf(edit)}`),
+    (edits) => groupBy(edits, (edit) => `${edit.file}:${edit.hunk}`),
+    (edits) => groupBy(edits, (edit) => `${edit.file}:${edit.hunk}:${pairOf(edit)}`),
     (edits) => edits.map((edit) => [edit]),
   ]
 }
@@ -63,6 +63,23 @@ export function renderEdits(files: readonly FileChange[], edits: readonly Edit[]
   return out.length === 0 ? '' : `${out.join('\n')}\n`
 }
 
+/** What a choice of edits amounts to: changed lines, a replaced one counting once, and the files it touches. */
+export function measureEdits(files: readonly FileChange[], edits: readonly Edit[]): { lines: number; files: string[] } {
+  const touched = [...new Set(edits.map(({ file }) => file))]
+  let lines = 0
+  for (const group of groupBy(edits, ({ file, hunk }) => `${file}:${hunk}`)) {
+    const [{ file, hunk, line }] = group as [Edit]
+    if (hunk < 0) lines += countLines([files[file] as FileChange])
+    else if (line < 0) lines += countLines([{ ...(files[file] as FileChange), hunks: [hunkOf(files, group[0] as Edit)] }])
+    else {
+      const kinds = group.map((edit) => (weave(hunkOf(files, edit))[edit.line] as Strand).kind)
+      const added = kinds.filter((kind) => kind === 'added').length
+      lines += Math.max(added, kinds.length - added)
+    }
+  }
+  return { lines, files: touched.map((file) => (files[file] as FileChange).path) }
+}
+
 /** Removed and added lines in turn, as they replace each other, so that any choice of them reads in order. */
 function weave({ removed, added }: Hunk): Strand[] {
   return Array.from({ length: Math.max(removed.length, added.length) }, (_, pair) => pair).flatMap((pair) => [
@@ -91,7 +108,7 @@ function hunkOf(files: readonly FileChange[], { file, hunk }: Edit): Hunk {
   return (files[file] as FileChange).hunks[hunk] as Hunk
 }
 
-function group(edits: readonly Edit[], keyOf: (edit: Edit) => string): Edit[][] {
+function groupBy(edits: readonly Edit[], keyOf: (edit: Edit) => string): Edit[][] {
   const groups = new Map<string, Edit[]>()
   for (const edit of edits) {
     const key = keyOf(edit)

@@ -1,7 +1,6 @@
 import { failure } from '../failures.ts'
 import type { Worktree } from '../git/worktree.ts'
 import { printable } from '../process/printable.ts'
-import { countLines, parseChanges } from './change.ts'
 import { allEdits, renderEdits } from './edits.ts'
 import { reduceChange } from './reduce.ts'
 import { type Reversal, withContext } from './reversal.ts'
@@ -59,12 +58,11 @@ export async function reduceReversal({
     signal,
     maxTrials,
   })
-  const changes = parseChanges(reduced.patch)
   return {
     patch: await withContext(worktree, { commit: bad, patch: bytes(reduced.patch) }),
     whole: await withContext(worktree, { commit: bad, patch: bytes(whole) }),
-    lines: countLines(changes),
-    files: changes.map(({ path }) => printable(path)),
+    lines: reduced.lines,
+    files: reduced.files.map((path) => printable(path)),
     trials: reduced.trials + 1,
     minimal: reduced.minimal,
   }

@@ -1,6 +1,6 @@
 import type { FileChange } from './change.ts'
 import { ddmin } from './ddmin.ts'
-import { allEdits, type Edit, editLevels, renderEdits } from './edits.ts'
+import { allEdits, type Edit, editLevels, measureEdits, renderEdits } from './edits.ts'
 
 export interface ReduceChangeOptions {
   files: readonly FileChange[]
@@ -15,6 +15,9 @@ export interface ReduceChangeOptions {
 export interface Reduction {
   /** Latin1, without context lines. */
   readonly patch: string
+  /** Changed lines and files of `patch`. */
+  readonly lines: number
+  readonly files: readonly string[]
   /** Trials made; equal patches are tried once. */
   readonly trials: number
   /** True when no single line can be left out; false when the trials ran out before that was shown. */
@@ -59,7 +62,7 @@ export async function reduceChange({ files, passes, parallel, signal, maxTrials 
     if (error !== OUT_OF_TRIALS) throw error
     minimal = false
   }
-  return { patch: renderEdits(files, inOrder(best)), trials, minimal }
+  return { patch: renderEdits(files, inOrder(best)), ...measureEdits(files, inOrder(best)), trials, minimal }
 }
 
 function inOrder(edits: readonly Edit[]): Edit[] {

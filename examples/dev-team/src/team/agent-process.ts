@@ -25,19 +25,21 @@ const ERROR_BYTES = 16 * 1024
 export function startAgentProcess({
   agentId,
   program,
+  execArgv,
   configPath,
   env,
   onEvent,
 }: {
   agentId: string
-  /** Source file of the agent. */
+  /** Its program, and the options of node that this needs. */
   program: string
+  execArgv: readonly string[]
   configPath: string
   env: NodeJS.ProcessEnv
   onEvent: (event: AgentEvent) => void
 }): AgentProcess {
-  // The same way of running sources as this process; its own group, so that Ctrl-C reaches only this process, which then stops all.
-  const child = spawn(process.execPath, [...process.execArgv, program, configPath], {
+  // A group of its own, so that Ctrl-C reaches only this process, which then stops all.
+  const child = spawn(process.execPath, [...execArgv, program, configPath], {
     env,
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { CoderConfig, PmConfig, ReviewerConfig, TesterConfig } from '../agents/config.ts'
 import type { Assignment } from './assignment.ts'
 import { writeKeys } from './keys.ts'
+import type { Role } from './programs.ts'
 
 /** One agent to be started. */
 export interface Member {
   readonly agentId: string
-  readonly role: 'pm' | 'tester' | 'coder' | 'reviewer'
-  readonly program: string
+  readonly role: Role
   readonly configPath: string
 }
 
@@ -67,8 +66,7 @@ export async function writeRoster(folder: string, work: Assignment, out: string)
     ids.map(async (agentId) => {
       const configPath = join(place, `${agentId}.json`)
       await writeFile(configPath, JSON.stringify(configs[agentId]), { mode: 0o600 })
-      const role = ROLES[agentId]
-      return { agentId, role, configPath, program: fileURLToPath(new URL(`../agents/${role}.ts`, import.meta.url)) }
+      return { agentId, role: ROLES[agentId], configPath }
     }),
   )
 }

@@ -3,6 +3,7 @@ import { failure } from '../failures.ts'
 import { printable } from '../process/printable.ts'
 import { withoutSecrets } from '../process/environment.ts'
 import { type AgentProcess, startAgentProcess } from './agent-process.ts'
+import type { Programs } from './programs.ts'
 import type { Member } from './roster.ts'
 
 export type Observe = (agent: string, event: AgentEvent | TeamEvent) => void
@@ -26,7 +27,17 @@ export interface Team {
 }
 
 /** Starts all agents at the same time; pm's address, known once it listens, is the one bootstrap address of the others. */
-export function startTeam({ members, observe, env = process.env }: { members: readonly Member[]; observe: Observe; env?: NodeJS.ProcessEnv }): Team {
+export function startTeam({
+  members,
+  programs,
+  observe,
+  env = process.env,
+}: {
+  members: readonly Member[]
+  programs: Programs
+  observe: Observe
+  env?: NodeJS.ProcessEnv
+}): Team {
   const agents = new Map<string, AgentProcess>()
   const roleOf = new Map(members.map(({ agentId, role }) => [agentId, role]))
   const meant = new Set<string>()
@@ -59,10 +70,11 @@ export function startTeam({ members, observe, env = process.env }: { members: re
     settle?.reject(failure('OTHER', `${agentId} ended unexpectedly (${how})${said === '' ? '' : `: ${said}`}`, 'Nothing was changed; run it again.'))
   }
 
-  for (const { agentId, role, program, configPath } of members) {
+  for (const { agentId, role, configPath } of members) {
     const agent = startAgentProcess({
       agentId,
-      program,
+      program: programs.path(role),
+      execArgv: programs.execArgv,
       configPath,
       env: role === 'coder' ? env : withoutSecrets(env),
       onEvent: (event) => onEvent(agentId, event),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { capability, createPeer, type Peer } from 'hermes-peer'
+import { capability } from '@hermes-peer/protocol'
+import { createPeer, type Peer } from 'hermes-peer'
 import { z } from 'zod'
 import { type Envelope, echo, type Row, type RowContext } from './peer.ts'
 

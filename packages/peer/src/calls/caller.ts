@@ -240,11 +240,15 @@ export function createCaller(options: CallerOptions): Caller {
       const contentType = 'application/json'
       let attempt: Attempt | undefined
       let over = false
+      let takeBack = (): void => undefined
+      const stopped = () => takeBack()
       const finish = (ending: Ending): void => {
         over = true
+        state.stop.signal.removeEventListener('abort', stopped)
         resolve({ ending, attempt })
       }
-      const takeBack = outbox.post(
+      state.stop.signal.addEventListener('abort', stopped, { once: true })
+      takeBack = outbox.post(
         link,
         {
           type: 'request',
@@ -293,7 +297,6 @@ export function createCaller(options: CallerOptions): Caller {
           failed: (error) => finish({ kind: error.retryable ? 'lost' : 'refused', error }),
         },
       )
-      state.stop.signal.addEventListener('abort', takeBack, { once: true })
     })
 
   /** Backs off, then gives the candidate to ask again; throws the last error when nobody may be. */

@@ -47,15 +47,16 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
 
     const pause = (ms: number): Promise<void> =>
       new Promise((resolve) => {
-        const timer = clock.after(ms, resolve)
-        const stopped = () => wake()
-        wake = () => {
+        const { signal } = state.stop
+        const end = () => {
           clock.clear(timer)
-          state.stop.signal.removeEventListener('abort', stopped)
+          signal.removeEventListener('abort', end)
           resolve()
         }
-        state.stop.signal.addEventListener('abort', stopped, { once: true })
-        if (late) wake()
+        const timer = clock.after(ms, end)
+        signal.addEventListener('abort', end, { once: true })
+        wake = end
+        if (late) end()
       })
 
     const unknown = (cause: HermesError): Ending => ({

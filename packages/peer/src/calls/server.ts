@@ -1,4 +1,5 @@
 import {
+  type AnySchema,
   type Capability,
   checkAgainst,
   type ContentType,
@@ -23,6 +24,7 @@ import type { Outbox } from '../delivery/outbox.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type AnyContext, asConfirmation, Confirmation, Job, type Provided } from './job.ts'
 import { type Served, served } from './context.ts'
 import { type AgeingQueue, createAgeingQueue } from './queue.ts'
@@ -57,6 +59,8 @@ export interface Server {
   callerLost(agentId: string): void
   /** Running and waiting work, and the fullest capability's share of its places, 0..1. */
   load(): { running: number; waiting: number; fullness: number }
+  /** Share of the work of the last 15 minutes that ended well; declared errors count as well. */
+  success(): number
   /** Refuses new work from now on. */
   drain(): void
   stop(reason: HermesError): void
@@ -75,11 +79,17 @@ class CallServer implements Server {
   readonly #queues = new Map<Provided, AgeingQueue<Job>>()
   /** Jobs by caller: bounded by what may be in flight. */
   readonly #jobs = new Map<string, Set<Job>>()
+  readonly #success
   #inFlight = 0
   #draining = false
 
   constructor(options: ServerOptions) {
     this.#options = options
+    this.#success = createSuccessRate(options)
+  }
+
+  success(): number {
+    return this.#success.read()
   }
 
   provide(contract: Capability, handler: Provided['handler']): void {
@@ -346,33 +356,41 @@ class CallServer implements Server {
     }
     try {
       const type = job.incoming.header.content_type
+      const { schemas } = job.provided.contract
       if (value instanceof Confirmation) {
-        this.#over(job, responseOutcome({ output: null, status: 'need_confirmation', partial_result: value.partialResult ?? null }, type))
-        return
-      }
-      const checked = checkOutput(job.provided.contract, value)
-      if (checked instanceof Promise) {
-        checked.then(
-          () => this.#completed(job, value, type),
-          (error: unknown) => this.#over(job, errorOutcome(invalidResult(error), type), error),
+        const { partialResult } = value
+        this.#checked(job, schemas.partial, partialResult, 'partial', () =>
+          responseOutcome({ output: null, status: 'need_confirmation', partial_result: partialResult ?? null }, type),
         )
       } else {
-        this.#completed(job, value, type)
+        this.#checked(job, schemas.output, value, 'output', () => responseOutcome({ output: value ?? null, status: 'completed' }, type))
       }
     } catch (error) {
       this.#over(job, errorOutcome(invalidResult(error), job.incoming.header.content_type), error)
     }
   }
 
-  #completed(job: Job, value: unknown, type: ContentType): void {
-    let outcome: Outcome
-    try {
-      outcome = responseOutcome({ output: value ?? null, status: 'completed' }, type)
-    } catch (error) {
-      this.#over(job, errorOutcome(invalidResult(error), type), error)
+  /** Ends a job by what its handler gave, or as `INVALID_RESULT` when that is not what the contract says or cannot be sent. */
+  #checked(job: Job, schema: AnySchema | undefined, value: unknown, what: string, outcome: () => Outcome, cause?: unknown): void {
+    const end = (): void => {
+      let made: Outcome
+      try {
+        made = outcome()
+      } catch (error) {
+        refuse(error)
+        return
+      }
+      this.#over(job, made, cause)
+    }
+    const refuse = (error: unknown) =>
+      this.#over(job, errorOutcome(invalidResult(error), job.incoming.header.content_type), error)
+    if (!schema) {
+      end()
       return
     }
-    this.#over(job, outcome)
+    const checked = checkAgainst(schema, value, what, { code: 'INVALID_RESULT' })
+    if (checked instanceof Promise) checked.then(end, refuse)
+    else end()
   }
 
   #failed(job: Job, thrown: unknown): void {
@@ -383,7 +401,18 @@ class CallServer implements Server {
     const reason = job.aborted
     // A handler that was told to stop fails in whatever way its libraries do: the reason it was told is what counts.
     const error = reason ?? handlerError(thrown)
-    this.#over(job, errorOutcome(error, job.incoming.header.content_type), thrown)
+    const type = job.incoming.header.content_type
+    const { declared } = error
+    if (!declared) {
+      this.#over(job, errorOutcome(error, type), thrown)
+      return
+    }
+    const schema = job.provided.contract.schemas.errors[declared.name]
+    try {
+      this.#checked(job, schema, declared.data, `data of ${declared.name}`, () => errorOutcome(error, type), error)
+    } catch (invalid) {
+      this.#over(job, errorOutcome(invalidResult(invalid), type), invalid)
+    }
   }
 
   /** The handler has ended (or was never started): its place is free, and its outcome, if it is the first, is told. */
@@ -392,6 +421,10 @@ class CallServer implements Server {
     if (job.state === 'running') job.provided.running--
     const { telemetry, clock } = this.#options
     this.#leave(job)
+    // What the caller ended says nothing of this agent.
+    if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
+      this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
+    }
     if (outcome) {
       const checked = this.#bounded(outcome, job)
       if (telemetry.wants('handler.ended')) {
@@ -562,10 +595,6 @@ export function errorOutcome(error: HermesError, contentType: ContentType): Outc
 function codeOf(outcome: Outcome): ErrorCode | string {
   const { error_code } = decodePayload(outcome.contentType, outcome.payload) as { error_code?: string }
   return error_code ?? 'INTERNAL'
-}
-
-function checkOutput(contract: Capability, value: unknown): unknown {
-  return checkAgainst(contract.schemas.output, value, 'output', { code: 'INVALID_RESULT' })
 }
 
 function invalidResult(error: unknown): HermesError {

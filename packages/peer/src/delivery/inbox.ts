@@ -259,7 +259,7 @@ class EnvelopeInbox implements Inbox {
   /** Duplicate, then window. */
   #order(incoming: Incoming, { window }: Sender): void {
     const { header, from } = incoming
-    const { dedup, events } = this.#options
+    const { dedup, events, telemetry } = this.#options
     if (header.message_type === 'submit') {
       window.skip(header.sequence)
       throw new HermesError('TASK_UNSUPPORTED')
@@ -271,6 +271,12 @@ class EnvelopeInbox implements Inbox {
       return
     }
     if (window.offer(header.sequence, header.payload_size, header.ordered, incoming) === 'stale') {
+      if (window.heldAt(header.sequence)?.header.message_id === header.message_id) {
+        // Its first copy waits behind a gap and will be started: to call this one stale would promise that it never is.
+        const ids = { messageId: header.message_id, correlationId: header.correlation_id, traceId: header.trace_id }
+        telemetry.emit('dedup.joined', { ...ids, from })
+        return
+      }
       throw new HermesError('STALE_SEQUENCE', { message: `sequence ${header.sequence} came when ${window.next} was awaited` })
     }
   }
@@ -284,6 +290,19 @@ class EnvelopeInbox implements Inbox {
       gapMs: tunables.gapTimeoutMs,
       start,
       admit: (incoming) => {
+        if (telemetry.wants('envelope.admitted')) {
+          const { header } = incoming
+          telemetry.emit('envelope.admitted', {
+            from: agentId,
+            epoch: header.epoch,
+            sequence: header.sequence,
+            ordered: header.ordered,
+            attempt: header.attempt,
+            messageId: header.message_id,
+            correlationId: header.correlation_id,
+            traceId: header.trace_id,
+          })
+        }
         // Another attempt of the same work may have been admitted while this one was held.
         const record = dedup.find(agentId, incoming.header.message_id)
         try {

@@ -215,6 +215,7 @@ class EnvelopeOutbox implements Outbox {
   #header(draft: Draft, link?: Link): Omit<HeaderDraft, 'recipient' | 'sequence' | 'payload_sha256' | 'payload_size'> {
     const { agentId, network, epoch, key, clock } = this.#options
     const timestamp = clock.now()
+    const timeoutMs = Math.max(1, Math.ceil(draft.timeoutMs))
     return {
       network,
       message_id: draft.messageId,
@@ -229,8 +230,8 @@ class EnvelopeOutbox implements Outbox {
       recipient_epoch: draft.type === 'request' || (draft.type === 'event' && link) ? link?.remote.epoch : undefined,
       ordered: draft.ordered,
       timestamp,
-      expires_at: timestamp + draft.timeoutMs,
-      timeout_ms: draft.timeoutMs,
+      expires_at: timestamp + timeoutMs,
+      timeout_ms: timeoutMs,
       priority: draft.priority,
       attempt: draft.attempt,
       path: draft.path,

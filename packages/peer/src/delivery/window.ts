@@ -23,6 +23,8 @@ export interface SequenceWindow<T> {
   offer(sequence: number, bytes: number, ordered: boolean, item: T): Offer
   /** Uses a place up without admitting anything: a refusal, or a duplicate that was answered already. */
   skip(sequence: number): void
+  /** What is held at a place, if anything. */
+  heldAt(sequence: number): T | undefined
   /** Nothing below `sequence` can come any more. */
   advance(sequence: number): void
   /** Lowest sequence still awaited. */
@@ -99,6 +101,10 @@ class Window<T> implements SequenceWindow<T> {
     } else {
       this.#ahead.set(sequence, undefined)
     }
+  }
+
+  heldAt(sequence: number): T | undefined {
+    return this.#ahead.get(sequence)?.item
   }
 
   advance(sequence: number): void {

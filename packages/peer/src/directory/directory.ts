@@ -7,6 +7,7 @@ import {
   peerIdOf,
   providerCid,
 } from '@hermes-peer/protocol'
+import { LRUCache } from 'lru-cache'
 import type { WatchChange } from '../api.ts'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
@@ -75,7 +76,9 @@ class AgentDirectory implements Directory {
   readonly #options: DirectoryOptions
   /** At most `directoryAgents`; the longest silent one goes first. */
   readonly #entries = new Map<string, Entry>()
-  readonly #watchers = new Set<{ query: Query; report: (change: WatchChange) => void }>()
+  readonly #watchers = new Set<Watcher>()
+  /** Last report of agents that have left: gossip does not keep order, and an older one must not bring them back. */
+  readonly #departed = new LRUCache<string, { epoch: number; counter: number }>({ max: 1000 })
   /** Waits of `find` for somebody who offers a capability. */
   readonly #hopes = new Set<() => void>()
   readonly #manifests = new Map<string, Promise<Manifest>>()
@@ -171,11 +174,9 @@ class AgentDirectory implements Directory {
   }
 
   watch(query: Query, report: (change: WatchChange) => void): () => void {
-    const watcher = { query, report }
+    const watcher: Watcher = { query, report, joined: new Set() }
     this.#watchers.add(watcher)
-    for (const entry of this.#matching(query)) {
-      if (entry.status === 'online') this.#call(watcher, { type: 'joined', agentId: entry.agentId })
-    }
+    for (const entry of this.#matching(query)) if (entry.status === 'online') this.#tell(watcher, 'joined', entry)
     return () => this.#watchers.delete(watcher)
   }
 
@@ -192,6 +193,8 @@ class AgentDirectory implements Directory {
       }
       return 'ignore'
     }
+    const left = this.#departed.get(presence.agent_id)
+    if (left && (presence.epoch < left.epoch || (presence.epoch === left.epoch && presence.counter <= left.counter))) return 'ignore'
     let entry = this.#entries.get(presence.agent_id)
     if (!entry || entry.key.fingerprint !== key.fingerprint) {
       const verdict = trust.judge({
@@ -208,8 +211,11 @@ class AgentDirectory implements Directory {
     }
     const older = presence.epoch < entry.epoch || (presence.epoch === entry.epoch && presence.counter <= entry.counter)
     if (older) return 'ignore'
-    if (now - entry.reports.since > tunables.presenceWindowMs) entry.reports = { since: now, count: 0 }
-    if (++entry.reports.count > tunables.presencePerWindow) return 'ignore'
+    if (now - entry.reports.since > tunables.presenceWindowMs) entry.reports = { since: now, count: 0, changes: 0 }
+    const news = presence.state !== (entry.status === 'draining' ? 'draining' : 'up') || presence.epoch > entry.epoch
+    if (news) entry.reports.changes++
+    else entry.reports.count++
+    if (news ? entry.reports.changes > tunables.presenceChanges : entry.reports.count > tunables.presencePerWindow) return 'ignore'
     if (presence.epoch > entry.epoch) this.#options.newcomer()
     entry.epoch = presence.epoch
     entry.counter = presence.counter
@@ -219,6 +225,7 @@ class AgentDirectory implements Directory {
     entry.queueDepth = presence.queue_depth
     entry.success = presence.success_rate_15m
     if (presence.state === 'leaving') {
+      this.#departed.set(presence.agent_id, { epoch: presence.epoch, counter: presence.counter })
       this.#remove(entry, 'left')
       return 'accept'
     }
@@ -337,14 +344,8 @@ class AgentDirectory implements Directory {
     return manifest
   }
 
-  #matching({ capability, agent }: Query): Entry[] {
-    const found: Entry[] = []
-    for (const entry of this.#entries.values()) {
-      if (agent !== undefined && entry.agentId !== agent) continue
-      if (capability !== undefined && !offered(entry).includes(capability) && !entry.capabilities.includes(capability)) continue
-      found.push(entry)
-    }
-    return found
+  #matching(query: Query): Entry[] {
+    return [...this.#entries.values()].filter((entry) => matches(entry, query))
   }
 
   /** Waits until somebody usable is known, the look-up has ended, or the signal fires. */
@@ -400,15 +401,28 @@ class AgentDirectory implements Directory {
     const { agentId } = entry
     if (type === 'joined' || type === 'changed') telemetry.emit(`directory.${type}`, { agentId, capabilities: offered(entry) })
     else telemetry.emit(`directory.${type}`, { agentId })
-    for (const watcher of this.#watchers) {
-      const { capability, agent } = watcher.query
-      if (agent !== undefined && agent !== agentId) continue
-      if (capability !== undefined && !offered(entry).includes(capability) && !entry.capabilities.includes(capability)) continue
-      this.#call(watcher, { type, agentId })
+    for (const watcher of this.#watchers) this.#tell(watcher, type, entry)
+  }
+
+  /** What a change means to one watcher depends on what it has been told before. */
+  #tell(watcher: Watcher, type: WatchChange['type'], entry: Entry): void {
+    const { agentId } = entry
+    const { query, joined } = watcher
+    const known = joined.has(agentId)
+    const gone = type === 'left' || type === 'offline'
+    if (gone || !matches(entry, query)) {
+      if (!known) return
+      joined.delete(agentId)
+      this.#call(watcher, { type: gone ? type : 'left', agentId })
+    } else if (type === 'suspect') {
+      if (known) this.#call(watcher, { type, agentId })
+    } else {
+      joined.add(agentId)
+      this.#call(watcher, { type: known ? 'changed' : 'joined', agentId })
     }
   }
 
-  #call(watcher: { report: (change: WatchChange) => void }, change: WatchChange): void {
+  #call(watcher: Watcher, change: WatchChange): void {
     try {
       watcher.report(change)
     } catch (cause) {
@@ -434,6 +448,18 @@ class AgentDirectory implements Directory {
     }
     this.#timer = clock.after(tunables.tickMs, () => this.#tick())
   }
+}
+
+interface Watcher {
+  readonly query: Query
+  readonly report: (change: WatchChange) => void
+  /** Agents it has been told of: bounded by the directory. */
+  readonly joined: Set<string>
+}
+
+function matches(entry: Entry, { capability, agent }: Query): boolean {
+  if (agent !== undefined && entry.agentId !== agent) return false
+  return capability === undefined || offered(entry).includes(capability) || entry.capabilities.includes(capability)
 }
 
 /** The parsed, frozen object is what routing and users see. */

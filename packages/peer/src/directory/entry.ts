@@ -21,8 +21,8 @@ export interface Entry {
   manifestSerial: number
   /** Last sign of life, monotonic ms. */
   heardAt: number
-  /** Presence reports in the running window. */
-  reports: { since: number; count: number }
+  /** Presence reports in the running window, and those of them that told of a new state. */
+  reports: { since: number; count: number; changes: number }
 }
 
 export function newEntry(agentId: string, key: PublicKey, peerId: string, now: number): Entry {
@@ -42,7 +42,7 @@ export function newEntry(agentId: string, key: PublicKey, peerId: string, now: n
     counter: -1,
     manifestSerial: 0,
     heardAt: now,
-    reports: { since: now, count: 0 },
+    reports: { since: now, count: 0, changes: 0 },
   }
 }
 

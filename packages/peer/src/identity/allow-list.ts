@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { checkName, fingerprintOf, fromBase64url, HermesError, isHermesError, publicKey } from '@hermes-peer/protocol'
+import { checkName, FINGERPRINT, fingerprintOf, fromBase64url, HermesError, isHermesError, publicKey } from '@hermes-peer/protocol'
 import { ADMITTED, mismatch, notAllowed, type Trust } from './trust.ts'
 
 /** One line of an allow list: the key in raw base64url, or its fingerprint. */
@@ -8,8 +8,6 @@ export interface AllowedAgent {
   key?: string
   fingerprint?: string
 }
-
-const FINGERPRINT = /^sha256:[0-9a-f]{64}$/
 
 /**
  * Admits the agents of a JSON file `{"agents": [{"agent_id": "…", "key": "<base64url>"}]}` (or `"fingerprint": "sha256:…"`).

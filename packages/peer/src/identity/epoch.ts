@@ -39,7 +39,7 @@ function read(path: string): number {
     throw new HermesError('STORAGE_FAILED', { message: `cannot read ${path}`, details: { path }, cause })
   }
   const epoch = Number(text)
-  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(epoch)) {
+  if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(epoch + 1)) {
     throw new HermesError('STORAGE_FAILED', {
       message: `${path} does not hold an epoch`,
       hint: 'Write into it a number higher than any this agent has used (the current time in ms will do).',

@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { HermesError, type SigningKey, signingKey } from '@hermes-peer/protocol'
 import type { Random } from '../random.ts'
 import { writePrivateFile } from './private-file.ts'
@@ -52,7 +52,7 @@ function seedOf(pem: string, path: string): Uint8Array {
 }
 
 function checkMode(path: string): void {
-  const stat = statSync(path, { throwIfNoEntry: false })
+  const stat = statOf(path)
   if (!stat) {
     throw new HermesError('INVALID_KEY_FILE', { message: `identity: there is no key file at ${path}`, details: { field: 'identity' } })
   }
@@ -69,3 +69,15 @@ function checkMode(path: string): void {
   }
 }
 
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw new HermesError('STORAGE_FAILED', {
+      message: `identity: cannot look at ${path}: ${(cause as Error).message}`,
+      details: { field: 'identity', path },
+      cause,
+    })
+  }
+}

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { HermesError, isAgentId } from '@hermes-peer/protocol'
+import { FINGERPRINT, HermesError, isAgentId } from '@hermes-peer/protocol'
 import { writePrivateFile } from './private-file.ts'
 import { ADMITTED, mismatch, notAllowed, type Trust } from './trust.ts'
 
@@ -41,11 +41,12 @@ export function pinFile(path: string): PinStore {
     read() {
       if (!existsSync(path)) return {}
       try {
-        const pins: unknown = JSON.parse(readFileSync(path, 'utf8'))
+        const pins: unknown = JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
         const sound =
           typeof pins === 'object' &&
           pins !== null &&
-          Object.entries(pins).every(([id, key]) => isAgentId(id) && /^sha256:[0-9a-f]{64}$/.test(String(key)))
+          !Array.isArray(pins) &&
+          Object.entries(pins).every(([id, key]) => isAgentId(id) && typeof key === 'string' && FINGERPRINT.test(key))
         if (!sound) throw new Error('it must map agent ids to fingerprints')
         return pins as Record<string, string>
       } catch (cause) {

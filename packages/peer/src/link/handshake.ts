@@ -19,6 +19,7 @@ import {
   peerIdOf,
   PROTOCOL_VERSION,
   type Proof,
+  REFUSALS,
   type PublicKey,
   SIGNATURE_LENGTH,
   type SigningKey,
@@ -58,15 +59,8 @@ export interface HandshakeResult {
   readonly linkId: string
 }
 
-/** Codes a stranger may learn; every other reason is told as `HANDSHAKE_REFUSED`, and in full to our own log only. */
-const TOLD: ReadonlySet<ErrorCode> = new Set([
-  'HANDSHAKE_REFUSED',
-  'UNSUPPORTED_VERSION',
-  'CLOCK_SKEW',
-  'NOT_ALLOWED',
-  'IDENTITY_MISMATCH',
-  'DUPLICATE_AGENT',
-])
+/** Every other reason is told as `HANDSHAKE_REFUSED`, and in full to our own log only. */
+const TOLD: ReadonlySet<ErrorCode> = new Set(REFUSALS)
 
 const CONTENT_TYPES: readonly ContentType[] = ['application/json', 'application/msgpack']
 

@@ -47,7 +47,8 @@ export interface Link {
 export interface LinkEvents {
   frame(link: Link, body: Uint8Array): void
   unblocked(link: Link): void
-  closed(link: Link, reason: HermesError): void
+  /** `destroyed`: this side gave it up, so the connection below is not to be trusted either. */
+  closed(link: Link, reason: HermesError, destroyed: boolean): void
 }
 
 /** Frames handled in one go: more, and both ends work in turns while one core idles. */
@@ -203,7 +204,7 @@ class ChannelLink implements Link {
 
   destroy(reason: HermesError): void {
     if (this.state === 'closed') return
-    this.#end(reason)
+    this.#end(reason, true)
     this.#channel.abort(reason)
   }
 
@@ -270,12 +271,12 @@ class ChannelLink implements Link {
     }
   }
 
-  #end(reason: HermesError): void {
+  #end(reason: HermesError, destroyed = false): void {
     this.state = 'closed'
     this.#reason ??= reason
     this.#batch = []
     this.#waiting = []
     this.#receipts = []
-    this.#events.closed(this, this.#reason)
+    this.#events.closed(this, this.#reason, destroyed)
   }
 }

@@ -257,7 +257,7 @@ class LinkTable implements Links {
   readonly #linkEvents = {
     frame: (link: Link, body: Uint8Array) => this.#options.events.frame(link, body),
     unblocked: (link: Link) => this.#options.events.unblocked(link),
-    closed: (link: Link, reason: HermesError) => this.#remove(link, reason),
+    closed: (link: Link, reason: HermesError, destroyed: boolean) => this.#remove(link, reason, destroyed),
   }
 
   /** The two-links rule: a higher epoch replaces at once; else age, else the lower dialler decides. */
@@ -288,12 +288,16 @@ class LinkTable implements Links {
     events.up(link)
   }
 
-  #remove(link: Link, reason: HermesError): void {
+  #remove(link: Link, reason: HermesError, destroyed: boolean): void {
     const agentId = link.remote.agentId
     const left = (this.#byAgent.get(agentId) ?? []).filter((other) => other !== link)
     if (left.length > 0) this.#byAgent.set(agentId, left)
     else this.#byAgent.delete(agentId)
     const last = left.length === 0
+    // A connection that went silent would swallow the next link too: it goes with the last link over it.
+    if (destroyed && !left.some(({ remote }) => remote.peerId === link.remote.peerId)) {
+      void this.#options.network.hangUp(link.remote.peerId).catch(() => undefined)
+    }
     this.#options.telemetry.emit('link.down', { agentId, linkId: link.id, code: reason.code, reason: reason.message, last })
     this.#options.events.down(link, reason, last)
   }

@@ -27,7 +27,7 @@ const MOST = 300
 
 export function createReconnector(options: ReconnectOptions): Reconnector {
   const { clock, random, tunables, attempt, wanted, waiting } = options
-  const running = new Map<string, { failures: number; timer: Timer | undefined }>()
+  const running = new Map<string, { failures: number; timer: Timer | undefined; dialling: boolean }>()
   const memory = new Map<string, number>()
   let stopped = false
 
@@ -39,13 +39,11 @@ export function createReconnector(options: ReconnectOptions): Reconnector {
     const inMs = Math.max(1, Math.round(random.next() * most))
     waiting(name, inMs, state.failures)
     state.timer = clock.after(inMs, () => {
+      state.dialling = true
       attempt(name).then(
+        () => end(name),
         () => {
-          // Kept until the link has proven stable, so that a flapping peer is not dialled each second.
-          if (running.delete(name)) memory.set(name, state.failures + 1)
-          if (memory.size > MOST) memory.delete(memory.keys().next().value as string)
-        },
-        () => {
+          state.dialling = false
           state.failures++
           schedule(name)
         },
@@ -53,17 +51,25 @@ export function createReconnector(options: ReconnectOptions): Reconnector {
     })
   }
 
+  const end = (name: string): void => {
+    const state = running.get(name)
+    if (!state) return
+    clock.clear(state.timer)
+    running.delete(name)
+    if (!state.dialling) return
+    // Kept until the link has proven stable, so that a flapping peer is not dialled each second.
+    memory.set(name, state.failures + 1)
+    if (memory.size > MOST) memory.delete(memory.keys().next().value as string)
+  }
+
   return {
     begin(name, stable) {
       if (stopped || running.has(name) || running.size >= MOST) return
       if (stable) memory.delete(name)
-      running.set(name, { failures: memory.get(name) ?? 0, timer: undefined })
+      running.set(name, { failures: memory.get(name) ?? 0, timer: undefined, dialling: false })
       schedule(name)
     },
-    end(name) {
-      clock.clear(running.get(name)?.timer)
-      running.delete(name)
-    },
+    end,
     stop() {
       stopped = true
       for (const { timer } of running.values()) clock.clear(timer)

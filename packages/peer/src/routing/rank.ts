@@ -34,6 +34,8 @@ export function scoreOf({ load, measured, reportedSuccess, affine }: Rated): num
 export interface Scored {
   readonly candidate: Candidate
   readonly inFlight: number
+  /** Cost level of its capability, 1..5; 3 where it says none. */
+  readonly cost: number
 }
 
 /**
@@ -41,7 +43,7 @@ export interface Scored {
  * first, so that callers with the same stale load report do not all run to one agent.
  */
 export function order(scored: readonly Scored[], { random, tunables }: { random: Random; tunables: Tunables }): Candidate[] {
-  const sorted = scored.toSorted((a, b) => b.candidate.score - a.candidate.score)
+  const sorted = scored.toSorted((a, b) => b.candidate.score - a.candidate.score || a.cost - b.cost)
   const best = sorted[0]
   if (!best || sorted.length === 1) return sorted.map(({ candidate }) => candidate)
   const newcomers = sorted.filter(({ candidate }) => candidate.measured < PROVEN_CALLS)
@@ -63,5 +65,6 @@ function draw(items: readonly Scored[], random: Random): Scored {
 
 function lessBusy(one: Scored, other: Scored): Scored {
   if (one.inFlight !== other.inFlight) return one.inFlight < other.inFlight ? one : other
-  return one.candidate.score >= other.candidate.score ? one : other
+  if (one.candidate.score !== other.candidate.score) return one.candidate.score > other.candidate.score ? one : other
+  return one.cost <= other.cost ? one : other
 }

@@ -44,6 +44,8 @@ export interface RouterOptions {
   readonly tunables: Tunables
 }
 
+/** Counts for an agent that says nothing of its cost. */
+const MIDDLE_COST = 3
 /** Interactions remembered for affinity. */
 const MOST_INTERACTIONS = 1000
 
@@ -99,6 +101,7 @@ export function createRouter(options: RouterOptions): Router {
         ]
     return {
       inFlight: measured.inFlight,
+      cost: entryOf(entry, capability)?.constraints.cost_level ?? MIDDLE_COST,
       candidate: {
         agentId: entry.agentId,
         // Suspicion lowers preference only: nothing in flight is failed for it.

@@ -24,6 +24,8 @@ export interface EventMap {
 
   'envelope.sent': Ids & { messageType: MessageType; to: string; leaf: string; sequence: number; bytes: number }
   'envelope.received': Ids & { messageType: MessageType; from: string; leaf: string; sequence: number; bytes: number }
+  /** Released by the window, in the order that the sender meant. */
+  'envelope.admitted': Ids & { from: string; epoch: number; sequence: number; ordered: boolean; attempt: number }
   /** Not accepted; `from` is the agent at the other end of the link, which need not be its maker. */
   'envelope.refused': { code: string; reason: string; from: string; messageId?: string | undefined; messageType?: MessageType | undefined }
   'window.gap': { from: string; sequence: number; count: number; reason: 'timeout' | 'overflow' | 'reconnect' }

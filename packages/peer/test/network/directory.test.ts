@@ -1,13 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createLibp2p } from 'libp2p'
-import { tcp } from '@libp2p/tcp'
 import { noise } from '@chainsafe/libp2p-noise'
 import { yamux } from '@chainsafe/libp2p-yamux'
+import { publicKeyToProtobuf } from '@libp2p/crypto/keys'
 import { identify } from '@libp2p/identify'
+import { type KadDHT, kadDHT, passthroughMapper } from '@libp2p/kad-dht'
 import { ping } from '@libp2p/ping'
-import { kadDHT, passthroughMapper } from '@libp2p/kad-dht'
+import { tcp } from '@libp2p/tcp'
 import { multiaddr } from '@multiformats/multiaddr'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { createLibp2p } from 'libp2p'
+import { CID } from 'multiformats/cid'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createProviders, type Providers } from '../../src/network/libp2p/providers.ts'
 import type { FoundPeer, Network } from '../../src/network/network.ts'
 import { NETWORK, network, open, PROTOCOL, serveEcho, soon, started, until } from './support.ts'
 
@@ -68,7 +71,7 @@ describe('the directory of providers', () => {
     expect(await found(alone, cidOf('x'), 200)).toEqual([])
     await alone.provide(cidOf('y'), { signal: AbortSignal.timeout(200) })
     expect(await found(alone, cidOf('y'), 200)).toEqual([])
-    expect(performance.now() - before).toBeLessThan(1500)
+    expect(performance.now() - before).toBeLessThan(5000)
   })
 
   it('ends by itself when nobody provides', async () => {
@@ -76,28 +79,6 @@ describe('the directory of providers', () => {
     serveEcho(bootstrap)
     const seeker = await joined(bootstrap)
     expect(await found(seeker, cidOf('nobody has this'), 5000)).toEqual([])
-  })
-
-  it('announces again what has reached nobody, once there is somebody', async () => {
-    const [lonely, bootstrap] = await Promise.all([started(), started()])
-    serveEcho(bootstrap)
-    const cid = cidOf('early')
-    await lonely.provide(cid, { signal: AbortSignal.timeout(20) })
-    await open(lonely, bootstrap)
-    const peer = await firstFound(bootstrap, cid)
-    expect(peer?.peerId).toBe(lonely.peerId)
-  })
-
-  it('does not announce again what was taken back', async () => {
-    const [lonely, bootstrap] = await Promise.all([started(), started()])
-    serveEcho(bootstrap)
-    const [kept, dropped] = [cidOf('kept'), cidOf('dropped')]
-    await lonely.provide(dropped, { signal: AbortSignal.timeout(20) })
-    await lonely.provide(kept, { signal: AbortSignal.timeout(20) })
-    await lonely.unprovide(dropped)
-    await open(lonely, bootstrap)
-    expect((await firstFound(bootstrap, kept))?.peerId).toBe(lonely.peerId)
-    expect(await found(bootstrap, dropped, 2000)).toEqual([])
   })
 
   it('keeps networks of different names apart', async () => {
@@ -141,7 +122,6 @@ describe('the directory of providers', () => {
     const key = (text: string | Uint8Array) => Buffer.concat([Buffer.from('/pk/'), Buffer.from(text)])
     const ownKey = stranger.peerId.publicKey
     if (ownKey === undefined) throw new Error('no key')
-    const { publicKeyToProtobuf } = await import('@libp2p/crypto/keys')
     const records: [Uint8Array, Uint8Array][] = [
       [Buffer.from('/note/x'), randomBytes(10)],
       [key(ownKey.toMultihash().bytes), publicKeyToProtobuf(ownKey)],
@@ -160,5 +140,100 @@ describe('the directory of providers', () => {
   it('refuses what is no CID', async () => {
     const alone = await started()
     await expect(alone.provide(Buffer.from('no'), { signal: soon() })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})
+
+/** A DHT whose peers come and go by hand; it notes who was told of what. */
+function fakeDht() {
+  const [announced, cancelled]: [string[], string[]] = [[], []]
+  const state = { peers: 0, reachable: true }
+  const name = (cid: { toString(): string }) => cid.toString()
+  const dht = {
+    async *provide(cid: object, { signal }: { signal: AbortSignal }) {
+      if (state.peers === 0) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      announced.push(name(cid))
+      if (state.reachable) yield { name: 'PEER_RESPONSE', messageName: 'ADD_PROVIDER' }
+      else yield { name: 'QUERY_ERROR' }
+    },
+    cancelReprovide: async (cid: object) => {
+      cancelled.push(name(cid))
+    },
+  }
+  const life = new AbortController()
+  const providers = createProviders({
+    dht: dht as unknown as KadDHT,
+    ownPeerId: 'own',
+    hasPeers: () => state.peers > 0,
+    life: life.signal,
+  })
+  onTestFinished(() => {
+    life.abort()
+    providers.close()
+  })
+  return { providers, state, announced, cancelled }
+}
+
+describe('an announcement that has reached nobody', () => {
+  const [one, two] = [cidOf('one'), cidOf('two')]
+  const text = (cid: Uint8Array) => CID.decode(cid).toString()
+  const never = new AbortController().signal
+
+  /** Announces while nobody is there, and gives up. */
+  async function inVain(providers: Providers, cid: Uint8Array): Promise<void> {
+    const controller = new AbortController()
+    const providing = providers.provide(cid, controller.signal)
+    controller.abort()
+    await providing
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('is made again once there is somebody, and then rests', async () => {
+    const { providers, state, announced } = fakeDht()
+    await inVain(providers, one)
+    await inVain(providers, two)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(announced).toEqual([])
+    state.peers = 1
+    for (let peer = 0; peer < 10; peer += 1) providers.routable()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(announced).toEqual([text(one), text(two)])
+    providers.routable()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(announced).toHaveLength(2)
+  })
+
+  it('is made again by itself, ever more rarely, while there are peers that cannot be reached', async () => {
+    const { providers, state, announced } = fakeDht()
+    Object.assign(state, { peers: 1, reachable: false })
+    await providers.provide(one, never)
+    await vi.advanceTimersByTimeAsync(60_000)
+    const tries = announced.length
+    expect(tries).toBeGreaterThan(5)
+    expect(tries).toBeLessThan(15)
+    state.reachable = true
+    await vi.advanceTimersByTimeAsync(30_000)
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(announced).toHaveLength(tries + 1)
+  })
+
+  it('is not made again when it was taken back, also in the middle', async () => {
+    const { providers, state, announced, cancelled } = fakeDht()
+    await inVain(providers, one)
+    const waiting = providers.provide(two, never)
+    await providers.unprovide(one)
+    await providers.unprovide(two)
+    await waiting
+    state.peers = 1
+    providers.routable()
+    await providers.provide(cidOf('three'), never)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(announced).toEqual([text(cidOf('three'))])
+    expect(cancelled).toEqual([text(one), text(two)])
   })
 })

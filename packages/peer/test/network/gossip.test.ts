@@ -12,7 +12,7 @@ async function publish(on: Network, topic: string, text: string): Promise<void> 
 }
 
 async function untilSent(send: () => Promise<boolean>): Promise<void> {
-  const end = performance.now() + 5000
+  const end = performance.now() + 15_000
   while (!(await send())) {
     if (performance.now() > end) throw new Error('nobody was there to send to')
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -39,8 +39,16 @@ describe('open', () => {
   it('makes one connection of many opens at the same time', async () => {
     const [a, b] = await Promise.all([started(), started()])
     serveEcho(b)
-    const channels = await Promise.all(Array.from({ length: 8 }, () => open(a, b)))
-    expect(new Set(channels.map(({ remoteAddress }) => remoteAddress)).size).toBe(1)
+    const port = Number(b.addresses()[0]?.split('/')[4])
+    let accepted = 0
+    const { address } = await tcpServer((socket) => {
+      accepted += 1
+      const onward = createConnection(port, '127.0.0.1').on('error', () => {})
+      socket.pipe(onward).pipe(socket)
+    })
+    const target = { peerId: b.peerId, addresses: [address] }
+    await Promise.all(Array.from({ length: 8 }, () => a.open(target, PROTOCOL, { signal: soon() })))
+    expect(accepted).toBe(1)
   })
 
   it('works from both sides at the same time', async () => {
@@ -112,7 +120,7 @@ describe('open', () => {
     const before = performance.now()
     const told = await failure(a, { peerId: unknownPeer(), addresses: [address] })
     expect(told).toMatchObject({ code: 'PEER_UNREACHABLE', tried: [{ reason: 'timeout' }] })
-    expect(performance.now() - before).toBeLessThan(1000)
+    expect(performance.now() - before).toBeLessThan(5000)
   })
 
   it('says denied when something answers and closes at once', async () => {
@@ -165,7 +173,12 @@ describe('open', () => {
   })
 
   it('reaches the good address behind a dead, a silent and a broken one', async () => {
-    const [a, b, dead, silent] = [await started(), await started(), await deadAddress(), await tcpServer(() => {})]
+    const [a, b, dead] = [await started(), await started(), await deadAddress()]
+    const events: string[] = []
+    const silent = await tcpServer((socket) => {
+      events.push('accepted')
+      socket.on('close', () => events.push('closed')).resume()
+    })
     serveEcho(b)
     const channel = await a.open(
       { peerId: b.peerId, addresses: ['not an address', dead, silent.address, ...b.addresses()] },
@@ -175,6 +188,8 @@ describe('open', () => {
     const answer = record(channel)
     channel.send(Buffer.from('hello'))
     await until(() => answer.bytes === 5, 'the echo')
+    await until(() => events.length === 2, 'the silent one to be let go')
+    expect(events).toEqual(['accepted', 'closed'])
   })
 
   it('refuses what is no address, naming it', async () => {

@@ -8,9 +8,14 @@ export const PROTOCOL = '/hermes/test/1.0.0'
 export const NETWORK = 'test'
 const BARRIER = '/hermes/barrier/1.0.0'
 
-/** A network with a fresh key, stopped when the test ends. */
+/** A network with a fresh key, stopped when the test ends. Dials may take longer than by default: other tests run beside this one. */
 export function network(options: Partial<Libp2pNetworkOptions> = {}): Network {
-  const created = createLibp2pNetwork({ privateKey: randomBytes(32), networkName: NETWORK, ...options })
+  const created = createLibp2pNetwork({
+    privateKey: randomBytes(32),
+    networkName: NETWORK,
+    dialTimeoutMs: 10_000,
+    ...options,
+  })
   created.handle(BARRIER, (channel) => channel.listen({ data: () => {}, drained: () => {}, closed: () => {} }))
   onTestFinished(() => created.stop())
   return created
@@ -23,7 +28,7 @@ export async function started(options: Partial<Libp2pNetworkOptions> = {}): Prom
 }
 
 /** A signal that ends a hanging test with a clear reason. */
-export const soon = (ms = 5000): AbortSignal => AbortSignal.timeout(ms)
+export const soon = (ms = 15_000): AbortSignal => AbortSignal.timeout(ms)
 
 export function open(from: Network, to: Network, protocol = PROTOCOL, signal = soon()): Promise<Channel> {
   return from.open({ peerId: to.peerId, addresses: to.addresses() }, protocol, { signal })
@@ -39,7 +44,7 @@ export async function arrived(from: Network, to: Network): Promise<void> {
 }
 
 /** Resolves when the condition holds; looks again with every turn of the event loop that has something to do. */
-export async function until(condition: () => boolean, what = 'the condition', ms = 5000): Promise<void> {
+export async function until(condition: () => boolean, what = 'the condition', ms = 15_000): Promise<void> {
   const end = performance.now() + ms
   while (!condition()) {
     if (performance.now() > end) throw new Error(`${what} did not come true within ${ms} ms`)

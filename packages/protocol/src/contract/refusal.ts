@@ -1,7 +1,7 @@
 import { HermesError } from '../errors/hermes-error.ts'
 import { pointerTo } from '../payload/pointer.ts'
 
-export interface InvalidContractOptions {
+interface InvalidContractOptions {
   /** Place inside the schema at `path`, a JSON Pointer. */
   within?: string
   cause?: unknown

@@ -10,6 +10,7 @@ import {
   PROTOCOL_VERSION,
   type Priority,
   type Recipient,
+  defaultExpiry,
   defaultTimeoutMs,
   isAnswer,
   isSequenced,
@@ -75,6 +76,8 @@ export function checkHeader(raw: Record<string, unknown>): Header {
   if (!TYPES.has(raw.message_type)) refuse('message_type', 'is not a known message type')
   const type = raw.message_type as MessageType
   const callType = oneOf(raw, 'call_type', CALL_TYPES, 'request') as CallType
+  const timestamp = integer(raw, 'timestamp', 0)
+  const timeoutMs = integer(raw, 'timeout_ms', 0, defaultTimeoutMs(type, callType))
   const header: Header = {
     version: raw.version as string,
     network: isName(raw.network) ? raw.network : refuse('network', 'is not a network name'),
@@ -95,9 +98,9 @@ export function checkHeader(raw: Record<string, unknown>): Header {
     recipient_epoch: integer(raw, 'recipient_epoch', 0, 0),
     sequence: integer(raw, 'sequence', 0, 0),
     ordered: boolean(raw, 'ordered', true),
-    timestamp: integer(raw, 'timestamp', 0),
-    expires_at: integer(raw, 'expires_at', 0),
-    timeout_ms: integer(raw, 'timeout_ms', 0, defaultTimeoutMs(type, callType)),
+    timestamp,
+    expires_at: integer(raw, 'expires_at', 0, defaultExpiry(type, timestamp, timeoutMs)),
+    timeout_ms: timeoutMs,
     priority: integer(raw, 'priority', 1, 3, 5) as Priority,
     attempt: integer(raw, 'attempt', 1, 1),
     max_hops: integer(raw, 'max_hops', 0, 4, MAX_HOPS),

@@ -62,7 +62,6 @@ type Always =
   | 'recipient'
   | 'epoch'
   | 'timestamp'
-  | 'expires_at'
   | 'payload_sha256'
   | 'payload_size'
 
@@ -81,6 +80,11 @@ export const MAX_LIFE_MS = 24 * 60 * 60 * 1000
 export function defaultTimeoutMs(type: MessageType, callType: CallType): number {
   if (type === 'submit') return 10_000
   return callType === 'stream' ? 300_000 : 60_000
+}
+
+/** When a message expires that does not say so, ms since the epoch. */
+export function defaultExpiry(type: MessageType, timestamp: number, timeoutMs: number): number {
+  return timestamp + (type === 'submit' ? MAX_LIFE_MS : timeoutMs)
 }
 
 /** Whether such an envelope takes a place in the sender's sequence: `request`, `submit` and `event` to one agent. */

@@ -2,14 +2,15 @@ import { decodeCompact, encodeCompact } from '../bytes/compact-json.ts'
 import { HermesError } from '../errors/hermes-error.ts'
 import { LIMITS } from '../limits.ts'
 import { checkHeader } from './header-check.ts'
-import { defaultTimeoutMs, type Header, type HeaderDraft, PROTOCOL_VERSION } from './header-types.ts'
+import { defaultExpiry, defaultTimeoutMs, type Header, type HeaderDraft, PROTOCOL_VERSION } from './header-types.ts'
 
 /**
  * The header's bytes: compact JSON in the order of the table, what equals its default left out.
  * Throws `MALFORMED` for anything but printable ASCII and `TOO_LARGE` over 4 KiB.
  */
 export function encodeHeader(draft: HeaderDraft): Uint8Array {
-  const callType = draft.call_type ?? 'request'
+  const standardTimeout = defaultTimeoutMs(draft.message_type, draft.call_type ?? 'request')
+  const timeoutMs = draft.timeout_ms ?? standardTimeout
   const bytes = encodeCompact({
     version: draft.version ?? PROTOCOL_VERSION,
     network: draft.network,
@@ -28,8 +29,8 @@ export function encodeHeader(draft: HeaderDraft): Uint8Array {
     sequence: unless(draft.sequence, 0),
     ordered: unless(draft.ordered, true),
     timestamp: draft.timestamp,
-    expires_at: draft.expires_at,
-    timeout_ms: unless(draft.timeout_ms, defaultTimeoutMs(draft.message_type, callType)),
+    expires_at: unless(draft.expires_at, defaultExpiry(draft.message_type, draft.timestamp, timeoutMs)),
+    timeout_ms: unless(timeoutMs, standardTimeout),
     priority: unless(draft.priority, 3),
     attempt: unless(draft.attempt, 1),
     max_hops: unless(draft.max_hops, 4),

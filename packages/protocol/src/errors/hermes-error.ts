@@ -75,7 +75,7 @@ export class HermesError extends Error {
   }
 
   /** The same error with more told: options given here win. */
-  with(options: HermesErrorOptions): HermesError {
+  with(options: HermesErrorOptions & { declared?: DeclaredError }): HermesError {
     return new HermesError(this.code, {
       message: this.message,
       hint: this.hint,

@@ -1,7 +1,7 @@
 import { decodeCompact, encodeCompact } from '../bytes/compact-json.ts'
 import { fromBase64url, part, toBase64url } from '../bytes/parts.ts'
 import type { ContentType } from '../envelope/header-types.ts'
-import { type ErrorCode, isErrorCode } from '../errors/codes.ts'
+import type { ErrorCode } from '../errors/codes.ts'
 import { HermesError } from '../errors/hermes-error.ts'
 import { isAgentId, isName } from '../names.ts'
 
@@ -59,6 +59,16 @@ export interface Refusal {
   readonly offset_ms?: number
 }
 
+/** The codes that a stranger may be told; every other reason is told as `HANDSHAKE_REFUSED`. */
+export const REFUSALS = [
+  'HANDSHAKE_REFUSED',
+  'UNSUPPORTED_VERSION',
+  'CLOCK_SKEW',
+  'NOT_ALLOWED',
+  'IDENTITY_MISMATCH',
+  'DUPLICATE_AGENT',
+] as const satisfies readonly ErrorCode[]
+
 export const SIGNATURE_LENGTH = 64
 const NONCE_LENGTH = 32
 
@@ -94,7 +104,8 @@ type Raw = Record<string, unknown>
 function open(body: Uint8Array, what: string): Raw {
   const raw = decodeCompact(body, what)
   if (raw.error_code === undefined) return raw
-  const code = isErrorCode(raw.error_code) ? raw.error_code : 'HANDSHAKE_REFUSED'
+  const told = REFUSALS.find((known) => known === raw.error_code)
+  const code = told ?? 'HANDSHAKE_REFUSED'
   const offset = Number.isSafeInteger(raw.offset_ms) ? (raw.offset_ms as number) : undefined
   throw new HermesError(code, {
     remote: true,

@@ -12,7 +12,7 @@ export function refuse(field: string, why: string, within: readonly string[] = [
   throw invalidPayload([...within, field], why)
 }
 
-export interface IntegerRange {
+interface IntegerRange {
   readonly least: number
   /** Default 2^53 − 1. */
   readonly most?: number

@@ -16,7 +16,7 @@ interface Walk {
   readonly trail: (string | number)[]
 }
 
-export interface InspectOptions {
+interface InspectOptions {
   /** Bytes that the encoded value may have, default 64 MiB. */
   limit?: number
   /** Whether to look for lone surrogates, default false. */

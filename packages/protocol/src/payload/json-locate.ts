@@ -8,7 +8,7 @@ interface Level {
   expectsKey: boolean
 }
 
-export interface Located {
+interface Located {
   readonly path: readonly (string | number)[]
   readonly issue?: string
 }

@@ -1,7 +1,7 @@
 import { MAX_DEPTH, MAX_KEYS } from './limits.ts'
 
 /** Where and why a text is refused; `offset` in bytes. */
-export interface ScanFault {
+interface ScanFault {
   readonly offset: number
   readonly issue: string
 }

@@ -1,4 +1,4 @@
-import { isObject, keysOf, listOf, naturalOf } from './keyword-values.ts'
+import { isObject, keysIn, keysOf, listOf, naturalOf } from './keyword-values.ts'
 import { type Check, evaluate, evaluateAt, failure, type Keyword, type Place, type SchemaNode } from './node.ts'
 
 const reference: Keyword = (place) => {
@@ -89,9 +89,9 @@ const patternProperties: Keyword = (place) => {
   const nodes = keysOf(place, 'patternProperties').map((source) => place.child('patternProperties', source))
   return (value, run) => {
     if (!isObject(value)) return undefined
-    for (const key of Object.keys(value)) {
+    for (const key of keysIn(value, run)) {
       for (const [index, pattern] of patterns.entries()) {
-        run.spend(1 + pattern.cost(key.length))
+        run.spend(pattern.cost(key.length))
         const node = nodes[index] as SchemaNode
         const found = pattern.test(key) ? evaluateAt(key, node, value[key], run) : undefined
         if (found) return found
@@ -108,11 +108,10 @@ const additionalProperties: Keyword = (place) => {
   const closed = place.schema.additionalProperties === false
   return (value, run) => {
     if (!isObject(value)) return undefined
-    for (const key of Object.keys(value)) {
-      run.spend(1)
+    for (const key of keysIn(value, run)) {
       if (known.has(key)) continue
       const matches = patterns.some((pattern) => {
-        run.spend(1 + pattern.cost(key.length))
+        run.spend(pattern.cost(key.length))
         return pattern.test(key)
       })
       if (matches) continue
@@ -127,7 +126,7 @@ const propertyNames: Keyword = (place) => {
   const node = place.child('propertyNames')
   return (value, run) => {
     if (!isObject(value)) return undefined
-    for (const key of Object.keys(value)) {
+    for (const key of keysIn(value, run)) {
       const found = evaluateAt(key, node, key, run)
       if (found) return found
     }

@@ -1,6 +1,6 @@
 import { show } from '../payload/pointer.ts'
 import { canonicalText } from './equality.ts'
-import { brief, isObject, listOf, naturalOf, numberOf, textsOf } from './keyword-values.ts'
+import { brief, isObject, keysIn, listOf, naturalOf, numberOf, textsOf } from './keyword-values.ts'
 import { type Check, failure, type Keyword, type Run } from './node.ts'
 
 const TYPES: ReadonlySet<string> = new Set(['null', 'boolean', 'number', 'integer', 'string', 'array', 'object'])
@@ -91,12 +91,7 @@ const sized =
 
 const characters = (value: unknown, run: Run) => (typeof value === 'string' ? lengthOf(value, run) : undefined)
 const items = (value: unknown) => (Array.isArray(value) ? value.length : undefined)
-const properties = (value: unknown, run: Run) => {
-  if (!isObject(value)) return undefined
-  const count = Object.keys(value).length
-  run.spend(count / 8)
-  return count
-}
+const properties = (value: unknown, run: Run) => (isObject(value) ? keysIn(value, run).length : undefined)
 
 const pattern: Keyword = (place) => {
   const compiled = place.pattern(place.schema.pattern, 'pattern')

@@ -1,6 +1,6 @@
 import { show } from '../payload/pointer.ts'
 import type { JsonValue } from '../payload/value.ts'
-import type { Place } from './node.ts'
+import type { Place, Run } from './node.ts'
 
 // Values of keywords, checked while a schema is prepared. Each throws `INVALID_CONTRACT` that names the keyword.
 
@@ -36,6 +36,13 @@ export function keysOf(place: Place, keyword: string): readonly string[] {
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Keys of a value; listing them is work too. */
+export function keysIn(value: object, run: Run): readonly string[] {
+  const keys = Object.keys(value)
+  run.spend(keys.length * 2)
+  return keys
 }
 
 /** A value for a message: short, and safe to show. */

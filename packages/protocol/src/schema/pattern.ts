@@ -6,6 +6,8 @@ const MAX_PROGRAM = 2_000
 const CACHE_LIFE = 16_384
 /** Programs so small cost the same for each character whatever they are given. */
 const TINY_PROGRAM = 8
+/** Steps for starting the engine, however short the text. */
+const STEPS_OF_A_TEST = 8
 
 export interface Pattern {
   /** Steps that testing a text of that length may take. */
@@ -24,7 +26,7 @@ export function compilePattern(source: string): Pattern {
   if (size > MAX_PROGRAM) throw new Error(`it has ${size} steps, the limit is ${MAX_PROGRAM}`)
   let life = CACHE_LIFE
   return {
-    cost: (length) => length * (size <= TINY_PROGRAM ? 1 : size),
+    cost: (length) => STEPS_OF_A_TEST + length * (size <= TINY_PROGRAM ? 1 : size),
     test(text) {
       const found = engine.test(text)
       life -= text.length

@@ -3,10 +3,10 @@ import { deepFreeze } from '../payload/value.ts'
 
 // Pieces that the published schemas share.
 
-export const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 /** Where the published schemas of protocol major 1 are named. */
-export const schemaId = (name: string) => `https://hermes-peer.dev/schema/1/${name}.json`
+const schemaId = (name: string) => `https://hermes-peer.dev/schema/1/${name}.json`
 
 const SEGMENT = '[a-z0-9][a-z0-9._-]{0,63}'
 

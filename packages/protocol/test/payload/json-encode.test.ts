@@ -30,7 +30,7 @@ const refused: [name: string, value: unknown, path: string, issue: RegExp][] = [
   ['bytes', { b: new Uint8Array(1) }, '/b', /Uint8Array.*base64/],
   ['a promise', { p: Promise.resolve() }, '/p', /Promise.*await/],
   ['an instance of a class', [{ price: new Money() }], '/0/price', /Money/],
-  ['a boxed string', { s: new String('x') }, '/s', /String/], // biome-ignore lint/style/useConsistentBuiltinInstantiation: that is the case
+  ['a boxed string', { s: new String('x') }, '/s', /String/],
   ['an object made to inherit', { o: Object.create({ a: 1 }) }, '/o', /instance/],
   ['a cycle', circular, '/list/0/back/list/0/back', /contains itself/],
   ['half a surrogate pair', { a: ['x\ud83d'] }, '/a/0', /surrogate/],
@@ -73,7 +73,7 @@ describe.each(['application/json', 'application/msgpack'] as const)(
     })
 
     it('a small graph that unfolds into a huge payload, early', () => {
-      let bomb: unknown = ['x']
+      let bomb: unknown = [0]
       for (let i = 0; i < 30; i++) bomb = [bomb, bomb]
       expect(refusalOf(() => encodePayload(type, bomb, { maxBytes: 1 << 20 })).code).toBe('PAYLOAD_TOO_LARGE')
       const text = 'x'.repeat(1 << 20)

@@ -56,6 +56,10 @@ export function referenceJson(bytes: Uint8Array): unknown {
     return found
   }
   const space = () => match(/^[ \t\n\r]*/)
+  const another = () => {
+    space()
+    return match(/^,/)
+  }
   const text = (): string | undefined => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them
     const token = match(/^"(?:[^"\\\u0000-\u001f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"/)
@@ -84,7 +88,7 @@ export function referenceJson(bytes: Uint8Array): unknown {
       space()
       if (match(/^\]/)) return list
       do list.push(value(depth + 1))
-      while ((space(), match(/^,/)))
+      while (another())
       if (!match(/^\]/)) no('list')
       return list
     }
@@ -101,7 +105,7 @@ export function referenceJson(bytes: Uint8Array): unknown {
       space()
       if (!match(/^:/)) no('colon')
       map.set(key, value(depth + 1))
-    } while ((space(), match(/^,/)))
+    } while (another())
     if (!match(/^\}/)) no('object')
     return map
   }

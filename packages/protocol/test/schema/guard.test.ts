@@ -6,9 +6,10 @@ import { refusalOf } from '../payload/support.ts'
 const negated = (levels: number): unknown => (levels === 0 ? {} : { not: negated(levels - 1) })
 
 function timed<T>(run: () => T): T {
-  const start = performance.now()
+  // Time of this process, so that others on the machine do not count.
+  const start = process.cpuUsage()
   const result = run()
-  expect(performance.now() - start).toBeLessThan(1000)
+  expect(process.cpuUsage(start).user / 1000).toBeLessThan(1000)
   return result
 }
 

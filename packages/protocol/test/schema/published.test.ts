@@ -1,7 +1,7 @@
 import { type Schema, Validator } from '@cfworker/json-schema'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Header } from '../../src/envelope/header.ts'
+import type { Header } from '../../src/envelope/header-types.ts'
 import { HermesError, isHermesError, toWireError } from '../../src/errors/hermes-error.ts'
 import {
   readCancelPayload,

@@ -83,21 +83,13 @@ export const CHANNEL_CHECKS: Record<string, (open: Open) => Promise<void>> = {
     const { here, there, until } = await open()
     here.listen()
     there.channel.pause()
-    const piece = pattern(PIECE, 7)
-    let sent = 0
-    while (here.channel.send(piece)) {
-      sent += PIECE
-      assert.ok(sent < MUCH, 'send never returned false although nothing was read')
-      // Lets a sender's own buffers empty, so that it is the reader that holds it back.
-      if (sent % (16 * PIECE) === 0) await new Promise((resolve) => setImmediate(resolve))
-    }
-    sent += PIECE
+    const sent = sendUntilHeldBack(here)
     assert.equal(here.drains, 0)
     assert.equal(there.size, 0, 'a paused channel delivered bytes')
     there.channel.resume()
     await until(() => here.drains > 0 && there.size >= sent)
     assert.equal(there.size, sent)
-    assert.equal(here.channel.send(piece), true, 'send must be taken again after drained')
+    assert.equal(here.channel.send(pattern(PIECE, 8)), true, 'send must be taken again after drained')
   },
 
   'does not say drained to one who was never held back': async (open) => {
@@ -232,7 +224,7 @@ export const CHANNEL_CHECKS: Record<string, (open: Open) => Promise<void>> = {
     const { here, there, until } = await open()
     here.listen()
     there.channel.pause()
-    while (here.channel.send(pattern(PIECE, 18))) {}
+    sendUntilHeldBack(here)
     const closing = here.channel.close()
     here.channel.abort(new Error('no time left'))
     await until(() => here.closings.length > 0 && there.closings.length > 0)
@@ -245,8 +237,9 @@ export const CHANNEL_CHECKS: Record<string, (open: Open) => Promise<void>> = {
     const { here, until } = await open((there) => {
       there.onData = () => there.channel.abort(new Error('unwanted'))
     })
-    here.channel.send(pattern(1, 19))
-    await until(() => !here.channel.send(pattern(1, 19)))
+    let sent = 0
+    await until(() => !here.channel.send(pattern(1, 19)) || ++sent === 10_000)
+    assert.notEqual(sent, 10_000, 'send never returned false although the channel was reset')
     here.listen()
     await until(() => here.closings.length > 0)
     assert.equal(here.closings.length, 1)
@@ -271,4 +264,15 @@ export const CHANNEL_CHECKS: Record<string, (open: Open) => Promise<void>> = {
 function assertBytes(actual: Uint8Array, expected: Uint8Array): void {
   assert.equal(actual.length, expected.length)
   assert.ok(Buffer.compare(actual, expected) === 0, 'the bytes differ')
+}
+
+/** Sends until `send` says `false`; returns the number of bytes. */
+function sendUntilHeldBack({ channel }: Recorder): number {
+  const piece = pattern(PIECE, 7)
+  let sent = PIECE
+  while (channel.send(piece)) {
+    sent += PIECE
+    assert.ok(sent < MUCH, 'send never returned false although nothing was read')
+  }
+  return sent
 }

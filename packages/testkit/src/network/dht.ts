@@ -123,7 +123,7 @@ class MemoryDht implements Dht {
     const delays = this.#keepers(host, key).map((keeper, index) => {
       const there = this.#delay(host, keeper, index) / 2
       timeline.schedule(there, () => {
-        if (keeper.running && this.#reaches(host, keeper)) this.#member(keeper).records.put(key, provider)
+        if (this.#reaches(host, keeper)) this.#member(keeper).records.put(key, provider)
       })
       return 2 * there
     })
@@ -137,8 +137,7 @@ class MemoryDht implements Dht {
     answers.expect(timeline.schedule(0, () => answers.add(this.#member(host).records.get(key))))
     for (const [index, keeper] of this.#keepers(host, key).entries()) {
       const cancel = timeline.schedule(this.#delay(host, keeper, index), () => {
-        const answering = keeper.running && this.#reaches(host, keeper)
-        answers.add(answering ? this.#member(keeper).records.get(key) : [])
+        answers.add(this.#reaches(host, keeper) ? this.#member(keeper).records.get(key) : [])
       })
       answers.expect(cancel)
     }
@@ -161,8 +160,10 @@ class MemoryDht implements Dht {
       .map(([other]) => other)
   }
 
+  /** Whether an answer still comes: the two talk directly, as Kademlia does, once a chain has led them to each other. */
   #reaches(host: Host, other: Host): boolean {
-    return this.#reachable(host).includes(other)
+    const { paths, stalled } = this.#fabric
+    return other.running && !stalled.has(other.peerId) && !paths.separated(host.peerId, other.peerId)
   }
 
   /** All others that a chain of usable connections leads to. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createTimeline, manualClock } from '../../src/index.ts'
+import { createTimeline, manualClock } from '../../src/clock/timeline.ts'
 
 describe('a manual clock', () => {
   it('shows the same moment to all machines, each with its own wall', async () => {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { createTimeline } from '../../src/index.ts'
+import { createTimeline } from '../../src/clock/timeline.ts'
 
 describe('advance', () => {
   it('fires timers by time, then by creation, and shows each the time it was set for', async () => {

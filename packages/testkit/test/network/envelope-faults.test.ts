@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
-import { createEnvelopeFaults, manualClock, seededRandom } from '../../src/index.ts'
+import { manualClock } from '../../src/clock/timeline.ts'
+import { createEnvelopeFaults } from '../../src/network/envelope-faults.ts'
+import { seededRandom } from '../../src/random/seeded-random.ts'
 
 async function run(chances: { drop?: number; duplicate?: number; reorder?: number }, seed = 1, count = 200) {
   const clock = manualClock()

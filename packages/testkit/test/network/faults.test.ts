@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { pattern } from '../../src/compliance/recorder.ts'
-import { FAULT_KINDS } from '../../src/index.ts'
+import { FAULT_KINDS } from '../../src/network/hits.ts'
 import { ECHO, patient, worldOf } from '../support/world.ts'
 
 const pair = async (names = 'ab', settings = {}) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { seededRandom } from '../../src/index.ts'
+import { seededRandom } from '../../src/random/seeded-random.ts'
 import { xoshiro128starstar } from '../../src/random/xoshiro.ts'
 
 describe('xoshiro128**', () => {

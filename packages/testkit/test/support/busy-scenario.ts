@@ -1,15 +1,20 @@
 import type { Channel, Network } from 'hermes-peer'
+import { createTimeline } from '../../src/clock/timeline.ts'
 import { pattern } from '../../src/compliance/recorder.ts'
-import { createEnvelopeFaults, createMemoryWorld, createTimeline, createTrace, seededRandom } from '../../src/index.ts'
+import { createEnvelopeFaults } from '../../src/network/envelope-faults.ts'
+import { createMemoryWorld } from '../../src/network/world.ts'
+import { seededRandom } from '../../src/random/seeded-random.ts'
+import { createTrace } from '../../src/trace.ts'
 import { peerIdOf } from './peer-id.ts'
 
 const TALK = '/test/talk/1'
 const TOPIC = 'news'
 const PEERS = 20
+const BUSY_MS = 5_000
 const CIDS = [1, 2, 3].map((kind) => Uint8Array.of(1, 0x55, 0x12, kind))
 const IDS = Array.from({ length: PEERS }, (_, index) => peerIdOf(`busy ${index}`))
 
-/** 20 peers that talk, gossip, announce and look for each other for 30 s while everything that can fails. */
+/** 20 peers that talk, gossip, announce and look for each other for 5 s while everything that can fails. */
 export async function busyScenario(seed: number) {
   const timeline = createTimeline()
   const random = seededRandom(seed)
@@ -69,15 +74,16 @@ export async function busyScenario(seed: number) {
     const other = plan.pick(IDS.filter((id) => id !== network.peerId))
     const controller = new AbortController()
     timeline.schedule(2_000, () => controller.abort(new Error('time is up')))
-    if (plan.chance(0.2)) note(`published to ${await network.publish(TOPIC, plan.bytes(20))}`)
-    else if (plan.chance(0.2)) {
+    const kind = plan.pick(['publish', 'find', 'provide', 'talk', 'talk', 'talk'] as const)
+    if (kind === 'publish') note(`published to ${await network.publish(TOPIC, plan.bytes(20))}`)
+    else if (kind === 'find') {
       for await (const found of network.findProviders(plan.pick(CIDS), controller)) note(`found ${found.peerId}`)
-    } else if (plan.chance(0.2)) await network.provide(plan.pick(CIDS), controller)
+    } else if (kind === 'provide') await network.provide(plan.pick(CIDS), controller)
     else {
       const target = { peerId: other, addresses: lives.get(other)?.addresses() ?? [] }
       const channel = await network.open(target, TALK, controller)
       listen(channel, 'out', () => {})
-      for (let i = plan.int(1, 5); i > 0; i--) channel.send(pattern(plan.int(1, 20_000), i))
+      for (let i = plan.int(1, 5); i > 0; i--) channel.send(pattern(plan.int(1, 10_000), i))
       if (plan.chance(0.5)) await channel.close()
       else if (plan.chance(0.3)) channel.abort(new Error('abandoned'))
     }
@@ -104,13 +110,13 @@ export async function busyScenario(seed: number) {
   const until = (ms: number, run: () => void) => {
     const again = () => {
       run()
-      if (timeline.now() < 30_000) timeline.schedule(plan.between(0, 2 * ms), again)
+      if (timeline.now() < BUSY_MS) timeline.schedule(plan.between(0, 2 * ms), again)
     }
     timeline.schedule(1_000, again)
   }
   until(20, () => void act().catch((error: Error) => note(`failed ${error.message}`)))
-  until(400, fail)
-  await timeline.advance('40s')
+  until(200, fail)
+  await timeline.advance('7s')
   const { hits } = world.faults
   for (const network of lives.values()) await network.stop()
   await timeline.advance('1m')

@@ -1,5 +1,5 @@
 import type { Channel } from 'hermes-peer'
-import type { MakeChannelPair } from '../../src/index.ts'
+import type { MakeChannelPair } from '../../src/compliance/channel.ts'
 import { ECHO, patient, worldOf } from './world.ts'
 
 /** Pairs of channel ends of a memory network of their own; `change` may replace the ends. */

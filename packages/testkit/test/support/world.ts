@@ -1,12 +1,9 @@
 import type { Channel, Network } from 'hermes-peer'
+import { createTimeline } from '../../src/clock/timeline.ts'
 import { createRecorder, type Recorder } from '../../src/compliance/recorder.ts'
-import {
-  createMemoryWorld,
-  createTimeline,
-  createTrace,
-  type MemoryWorldOptions,
-  seededRandom,
-} from '../../src/index.ts'
+import { createMemoryWorld, type MemoryWorldOptions } from '../../src/network/world.ts'
+import { seededRandom } from '../../src/random/seeded-random.ts'
+import { createTrace } from '../../src/trace.ts'
 import { peerIdOf } from './peer-id.ts'
 
 export const ECHO = '/test/echo/1'

@@ -13,6 +13,7 @@ import { DEFAULTS } from '../../defaults.ts'
 import { usableAddresses, withPeerId } from './addresses.ts'
 import { gossipOptions } from './gossip.ts'
 import type { GossipScore } from './gossip-score.ts'
+import { stopWithTimers } from './late-timers.ts'
 import { mdnsDiscovery, type OnFound } from './local-discovery.ts'
 import type { Settings } from './options.ts'
 import { corkWrites } from './tuning/cork.ts'
@@ -70,11 +71,6 @@ export interface NodeOptions {
 interface Components {
   transportManager: Transports
   addressManager: object
-}
-
-/** Not promised: libp2p notes a change of its addresses a second late, also the last one, after it was stopped. */
-interface LateNote {
-  _updatePeerStoreAddresses?: { stop?(): void }
 }
 
 interface Transports {
@@ -164,11 +160,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       if (connection.status === 'open') return connection
       throw new DOMException('the connection was closed while it came up', 'ConnectionClosedError')
     },
-    stop: async () => {
-      await libp2p.stop()
-      const { _updatePeerStoreAddresses: lateNote }: LateNote = components?.addressManager ?? {}
-      lateNote?.stop?.()
-    },
+    stop: () =>
+      stopWithTimers({ stop: async () => libp2p.stop(), addressManager: components?.addressManager ?? {}, gossip }),
   }
 }
 

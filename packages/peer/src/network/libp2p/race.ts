@@ -38,7 +38,8 @@ export function raceAddresses(options: RaceOptions): Promise<RaceResult> {
           reason: reasons.get(address) ?? (index < next ? 'timeout' : 'not tried'),
         }))
         .filter((_, index) => connection === undefined || reasons.has(addresses[index] as Multiaddr))
-            resolve({ connection, tried })
+      for (const attempt of running) attempt.abort()
+      resolve({ connection, tried })
     }
     const onAbort = () => settle(undefined)
 

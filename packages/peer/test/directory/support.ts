@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import {
+  HermesError,
+  type OpenedPresence,
+  type Presence,
+  peerIdOf,
+  type SignedDocument,
+  type SigningKey,
+  signingKey,
+  signManifest,
+} from '@hermes-peer/protocol'
+import { manualClock } from '@hermes-peer/testkit'
+import type { WatchChange } from '../../src/api.ts'
+import { DEFAULTS, type Tunables } from '../../src/defaults.ts'
+import { createDirectory } from '../../src/directory/directory.ts'
+import type { Trust } from '../../src/identity/trust.ts'
+import { allowList } from '../../src/identity/allow-list.ts'
+import type { Link } from '../../src/link/link.ts'
+import type { Links, LinkTarget } from '../../src/link/links.ts'
+import type { FoundPeer, Network } from '../../src/network/network.ts'
+import { createTelemetry } from '../../src/telemetry/telemetry.ts'
+import { capabilityEntry } from '../routing/support.ts'
+
+export function keyNamed(name: string): SigningKey {
+  return signingKey(new Uint8Array(createHash('sha256').update(name).digest()))
+}
+
+export const peerIdNamed = (name: string) => peerIdOf(keyNamed(name).publicKey.raw)
+
+export function manifestOf(agentId: string, capabilities: readonly string[], serial = 1): SignedDocument {
+  const key = keyNamed(agentId)
+  return signManifest(
+    {
+      agent_id: agentId,
+      key: key.publicKey.raw,
+      network: 'default',
+      serial,
+      issued_at: 0,
+      expires_at: 1,
+      description: '',
+      capabilities: capabilities.map((name) => capabilityEntry({ name })),
+    },
+    key,
+  )
+}
+
+/** A presence report of an agent as if it had been verified. */
+export function report(agentId: string, more: Partial<Presence> & { as?: string } = {}): OpenedPresence {
+  const { as = agentId, ...rest } = more
+  const key = keyNamed(as).publicKey
+  return {
+    key,
+    presence: {
+      agent_id: agentId,
+      key: key.raw,
+      network: 'default',
+      epoch: 100,
+      counter: 0,
+      state: 'up',
+      addresses: [`/ip4/127.0.0.1/tcp/4001/p2p/${agentId}`],
+      capabilities: ['work'],
+      load: 0,
+      queue_depth: 0,
+      success_rate_15m: 1,
+      manifest_serial: 1,
+      ...rest,
+    },
+  }
+}
+
+export const everyone: Trust = {
+  judge: () => ({ admitted: true }),
+  known: () => undefined,
+  describe: () => 'everyone',
+}
+
+export const only = (...names: string[]): Trust =>
+  allowList(names.map((agent_id) => ({ agent_id, fingerprint: keyNamed(agent_id).publicKey.fingerprint })))
+
+/** A directory whose links, DHT and other agents are the test's. */
+export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> } = {}) {
+  const clock = manualClock()
+  const tunables = { ...DEFAULTS, ...options.tuning }
+  const telemetry = createTelemetry({ clock })
+  const open = new Map<string, Link>()
+  /** Addresses at which an agent answers. */
+  const reachable = new Map<string, string>()
+  const manifests = new Map<string, SignedDocument>()
+  const log = { dials: [] as LinkTarget[], lookups: 0, asked: [] as string[], newcomers: 0, duplicates: [] as HermesError[] }
+  let found: readonly FoundPeer[] = []
+
+  const linkOf = (agentId: string, more: { epoch?: number; digest?: string; direction?: 'inbound' | 'outbound' } = {}): Link =>
+    ({
+      direction: more.direction ?? 'outbound',
+      heardAt: clock.monotonic(),
+      remote: {
+        agentId,
+        key: keyNamed(agentId).publicKey,
+        peerId: peerIdNamed(agentId),
+        address: reachable.get(agentId) ?? '/ip4/127.0.0.1/tcp/9',
+        epoch: more.epoch ?? 100,
+        manifestDigest: more.digest ?? 'digest 1',
+      },
+    }) as unknown as Link
+
+  const links = {
+    get: (agentId: string) => open.get(agentId),
+    async connect(target: LinkTarget) {
+      log.dials.push(target)
+      for (const [agentId, address] of reachable) {
+        const meant = target.agentId === agentId || target.peerId === peerIdNamed(agentId)
+        if (meant && target.addresses.includes(address)) return up(agentId)
+      }
+      throw new HermesError('PEER_UNREACHABLE', { message: `nobody at ${target.addresses.join()}` })
+    },
+  } as unknown as Links
+
+  const directory = createDirectory({
+    agentId: 'me',
+    ownKey: keyNamed('me').publicKey,
+    epoch: 50,
+    networkName: 'default',
+    network: {
+      async *findProviders() {
+        log.lookups++
+        yield* found
+      },
+    } as unknown as Network,
+    links,
+    trust: options.trust ?? everyone,
+    clock,
+    tunables,
+    telemetry,
+    async askManifest(agentId) {
+      log.asked.push(agentId)
+      const document = manifests.get(agentId)
+      if (!document) throw new HermesError('TIMEOUT')
+      return document
+    },
+    newcomer: () => void log.newcomers++,
+    duplicate: (error) => void log.duplicates.push(error),
+  })
+
+  /** A link to an agent comes up. */
+  const up = (agentId: string, more: Parameters<typeof linkOf>[1] = {}): Link => {
+    const link = linkOf(agentId, more)
+    open.set(agentId, link)
+    directory.linked(link)
+    return link
+  }
+  const down = (agentId: string, graceful = false) => {
+    open.delete(agentId)
+    directory.unlinked(agentId, graceful)
+  }
+  const watch = (query: Parameters<typeof directory.watch>[0]) => {
+    const changes: string[] = []
+    const stop = directory.watch(query, ({ type, agentId }: WatchChange) => changes.push(`${agentId} ${type}`))
+    return { changes, stop }
+  }
+  const find = (query: Parameters<typeof directory.find>[0], more: { signal?: AbortSignal; fresh?: boolean } = {}) =>
+    clock.timeline.runUntil(directory.find(query, { signal: new AbortController().signal, ...more }))
+  directory.start()
+  return {
+    clock,
+    directory,
+    telemetry,
+    reachable,
+    manifests,
+    log,
+    up,
+    down,
+    watch,
+    find,
+    advance: (ms: number) => clock.timeline.advance(ms),
+    setProviders: (...peers: FoundPeer[]) => {
+      found = peers
+    },
+  }
+}

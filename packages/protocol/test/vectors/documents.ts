@@ -1,0 +1,52 @@
+import {
+  type Manifest,
+  manifestDigest,
+  type Presence,
+  type SigningKey,
+  signCertificate,
+  signManifest,
+  signPresence,
+  toFile,
+  toHex,
+} from '../../src/index.ts'
+import { documentFaults } from './document-faults.ts'
+import { fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
+import { KEYS, type Name, NOW, type Vector } from './scene.ts'
+
+function written(name: string, kind: string, value: object, signer: Name, sign: (key: SigningKey) => Uint8Array): Vector {
+  const bytes = sign(KEYS[signer])
+  return { name, kind, signer, value: fieldsOf(value), bytes: toHex(bytes), file: toFile(bytes) }
+}
+
+function accepted(): Vector[] {
+  const manifest = (name: string, value: Manifest): Vector => ({
+    ...written(name, 'manifest', value, 'coder', (key) => signManifest(value, key)),
+    digest: manifestDigest(signManifest(value, KEYS.coder)),
+  })
+  const presence = (name: string, value: Presence) => written(name, 'presence', value, 'coder', (key) => signPresence(value, key))
+  const leaving: Presence = { ...PRESENCE, state: 'leaving', load: 100, success_rate_15m: 1, addresses: [], capabilities: [] }
+  return [
+    manifest('manifest', MANIFEST),
+    manifest('manifest without capabilities', { ...MANIFEST, capabilities: [], description: '什么都不做' }),
+    presence('presence', PRESENCE),
+    presence('presence, draining', { ...PRESENCE, state: 'draining', load: 0, success_rate_15m: 0, queue_depth: 0 }),
+    presence('presence, leaving', leaving),
+    {
+      ...written('certificate of an instance', 'certificate', INSTANCE, 'coder', (key) => signCertificate(INSTANCE, key)),
+      now: NOW,
+    },
+    {
+      ...written('certificate of an organisation', 'certificate', ORGANISATION, 'organisation', (key) => signCertificate(ORGANISATION, key)),
+      now: NOW,
+    },
+  ]
+}
+
+export function documentVectors(): Vector {
+  return {
+    about:
+      'Signed documents: part(JSON) ‖ signature. `value` is what the document says (in a presence `success_rate_15m` stands in thousandths on the wire), `bytes` the whole in hex, `file` its form in a file. A certificate is judged at `now`. `digest` is what the handshake tells of a manifest.',
+    accepted: accepted(),
+    refused: documentFaults(),
+  }
+}

@@ -1,0 +1,243 @@
+import { type Capability, checkName, HermesError, peerIdOf, type SigningKey, signingKey } from '@hermes-peer/protocol'
+import {
+  type AnyEvent,
+  allowList,
+  createPeerWith,
+  type EpochStore,
+  memoryEpochStore,
+  type Peer,
+  type PeerOptions,
+  type SendFilter,
+} from 'hermes-peer'
+import type { Duration } from './clock/duration.ts'
+import { createTimeline, type Timeline } from './clock/timeline.ts'
+import { type KillableClock, killable } from './killable-clock.ts'
+import type { WorldFaults } from './network/faults.ts'
+import type { WorldSettings } from './network/settings.ts'
+import { createMemoryWorld } from './network/world.ts'
+import { type SeededRandom, seededRandom } from './random/seeded-random.ts'
+import { createTrace, type Trace } from './trace.ts'
+
+/** One attempt of a call, as it left its caller. */
+export interface ObservedCall {
+  readonly from: string
+  readonly to: string
+  readonly capability: string
+  readonly messageId: string
+  readonly attempt: number
+  /** Virtual ms since the network began. */
+  readonly at: number
+}
+
+export interface TestNetworkOptions {
+  /** The same seed and the same steps give the same run. Default 1. */
+  seed?: number | string
+  settings?: Partial<WorldSettings>
+  /** Whole-envelope faults of one agent's outgoing frames. */
+  sendFilter?: (agentId: string) => SendFilter | undefined
+  /** How far each agent's wall clock is off, ms. Default 0. */
+  skewMs?: (agentId: string) => number
+  /** Keys by agent id, when a test needs to know them. Default: derived from seed and id. */
+  key?: (agentId: string) => SigningKey
+}
+
+/** A network of real peers in memory, in virtual time, with real faults. */
+export interface TestNetwork extends AsyncDisposable {
+  /** The running peer of that id; started on first use, and again after a crash. It knows the first peer's address, no more. */
+  peer(agentId: string, options?: Omit<PeerOptions, 'agentId'>): Promise<Peer>
+  /** Like `peer`, but leaves the passing of time to the caller: what `provide`s before the start goes into `prepare`. */
+  launch(agentId: string, prepare?: (peer: Peer) => void, options?: Omit<PeerOptions, 'agentId'>): Promise<Peer>
+  /** Kills it: nothing of it runs any more, its connections break. */
+  crash(agentId: string): Promise<void>
+  /** Lets virtual time pass. */
+  advance(time: Duration): Promise<void>
+  /** Lets virtual time pass until the promise settles, and passes on its value or reason. */
+  until<T>(goal: PromiseLike<T>, options?: { limitMs?: number }): Promise<T>
+  /** For handlers: resolves after virtual time. */
+  sleep(time: Duration, options?: { signal?: AbortSignal }): Promise<void>
+  /** Attempts made so far, oldest first. */
+  calls(contract?: Pick<Capability, 'name'>): readonly ObservedCall[]
+  /** Hears every event of every peer; returns the way to stop. */
+  onEvent(listener: (agentId: string, event: AnyEvent) => void): () => void
+  peerId(agentId: string): string
+  readonly faults: WorldFaults
+  readonly timeline: Timeline
+  readonly random: SeededRandom
+  readonly trace: Trace
+}
+
+/** Attempts remembered by `calls`; the oldest go first. */
+const MOST_CALLS = 100_000
+
+export function testNetwork(options: TestNetworkOptions = {}): TestNetwork {
+  return new MemoryTestNetwork(options)
+}
+
+interface Life {
+  peer: Peer
+  clock: KillableClock
+  started: Promise<Peer>
+}
+
+class MemoryTestNetwork implements TestNetwork {
+  readonly timeline = createTimeline()
+  readonly random: SeededRandom
+  readonly trace = createTrace()
+  readonly #options: TestNetworkOptions
+  readonly #world
+  readonly #lives = new Map<string, Life>()
+  readonly #keys = new Map<string, SigningKey>()
+  readonly #epochs = new Map<string, EpochStore>()
+  readonly #calls: ObservedCall[] = []
+  readonly #listeners = new Set<(agentId: string, event: AnyEvent) => void>()
+  #life = 0
+
+  constructor(options: TestNetworkOptions) {
+    this.#options = options
+    this.random = seededRandom(options.seed ?? 1)
+    this.#world = createMemoryWorld({
+      timeline: this.timeline,
+      random: this.random.fork('world'),
+      trace: this.trace,
+      ...(options.settings ? { settings: options.settings } : {}),
+    })
+  }
+
+  get faults(): WorldFaults {
+    return this.#world.faults
+  }
+
+  peerId(agentId: string): string {
+    return peerIdOf(this.#key(agentId).publicKey.raw)
+  }
+
+  async peer(agentId: string, options: Omit<PeerOptions, 'agentId'> = {}): Promise<Peer> {
+    const life = this.#lives.get(agentId)
+    return this.until(life ? life.started : this.launch(agentId, undefined, options))
+  }
+
+  launch(agentId: string, prepare?: (peer: Peer) => void, options: Omit<PeerOptions, 'agentId'> = {}): Promise<Peer> {
+    checkName('agent_id', agentId, 'agentId')
+    if (this.#lives.has(agentId)) {
+      throw new HermesError('DUPLICATE_AGENT', { message: `${agentId} runs already`, hint: 'Crash or stop it first.' })
+    }
+    const skewMs = this.#options.skewMs?.(agentId) ?? 0
+    const clock = killable(this.timeline.clock({ skewMs }))
+    const random = this.random.fork(`peer:${agentId}:${this.#life++}`)
+    const key = this.#key(agentId)
+    const sendFilter = this.#options.sendFilter?.(agentId)
+    const first = [...this.#lives.values()].find(({ peer }) => peer.addresses.length > 0)?.peer.addresses[0]
+    const network = this.#world.network({ peerId: this.peerId(agentId) })
+    const peer = createPeerWith(
+      { preset: 'none', ...(first ? { bootstrap: [first] } : {}), ...options, agentId },
+      {
+        clock,
+        random,
+        loopUtilization: () => 0,
+        ...(sendFilter ? { sendFilter } : {}),
+        open: async () => ({
+          key,
+          epochs: this.#epoch(agentId),
+          trust: this.#trust(),
+          network,
+          neighbours: () => [],
+          announce: () => () => undefined,
+        }),
+      },
+    )
+    peer.events.onAny((event) => this.#observe(agentId, event))
+    prepare?.(peer)
+    const started = peer.start()
+    started.catch(() => undefined)
+    const life = { peer, clock, started }
+    this.#lives.set(agentId, life)
+    return started
+  }
+
+  async crash(agentId: string): Promise<void> {
+    const life = this.#lives.get(agentId)
+    if (!life)
+      throw new HermesError('INVALID_OPTION', {
+        message: `crash: no peer ${agentId} runs`,
+        details: { field: 'agentId' },
+      })
+    this.#lives.delete(agentId)
+    life.clock.kill()
+    this.faults.crash(this.peerId(agentId))
+  }
+
+  async advance(time: Duration): Promise<void> {
+    await this.timeline.advance(time)
+  }
+
+  until<T>(goal: PromiseLike<T>, options?: { limitMs?: number }): Promise<T> {
+    return this.timeline.runUntil(goal, options)
+  }
+
+  sleep(time: Duration, options?: { signal?: AbortSignal }): Promise<void> {
+    return this.timeline.sleep(time, options)
+  }
+
+  calls(contract?: Pick<Capability, 'name'>): readonly ObservedCall[] {
+    return contract ? this.#calls.filter(({ capability }) => capability === contract.name) : [...this.#calls]
+  }
+
+  onEvent(listener: (agentId: string, event: AnyEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const stops = [...this.#lives.values()].map(({ peer }) => peer.stop())
+    this.#lives.clear()
+    await this.until(Promise.allSettled(stops))
+  }
+
+  #observe(agentId: string, event: AnyEvent): void {
+    this.trace.add(`${this.timeline.now()} ${agentId} ${event.type}`)
+    if (event.type === 'call.attempt') {
+      if (this.#calls.length >= MOST_CALLS) this.#calls.shift()
+      const { agentId: to, capability, messageId, attempt } = event
+      this.#calls.push({ from: agentId, to, capability, messageId, attempt, at: this.timeline.now() })
+    }
+    for (const listener of this.#listeners) listener(agentId, event)
+  }
+
+  #key(agentId: string): SigningKey {
+    let key = this.#keys.get(agentId)
+    if (!key) {
+      key = this.#options.key?.(agentId) ?? signingKey(this.random.fork(`key:${agentId}`).bytes(32))
+      this.#keys.set(agentId, key)
+    }
+    return key
+  }
+
+  #epoch(agentId: string): EpochStore {
+    let store = this.#epochs.get(agentId)
+    if (!store) {
+      store = memoryEpochStore()
+      this.#epochs.set(agentId, store)
+    }
+    return store
+  }
+
+  /** Everyone who has ever been in this network, and nobody else. */
+  #trust() {
+    const listed = () =>
+      allowList([...this.#keys].map(([agent_id, { publicKey }]) => ({ agent_id, fingerprint: publicKey.fingerprint })))
+    let count = this.#keys.size
+    let list = listed()
+    const current = () => {
+      if (count !== this.#keys.size) {
+        count = this.#keys.size
+        list = listed()
+      }
+      return list
+    }
+    return {
+      judge: (claim: Parameters<ReturnType<typeof allowList>['judge']>[0]) => current().judge(claim),
+      known: (agentId: string) => current().known(agentId),
+      describe: () => 'admitted: the agents of this test network',
+    }
+  }
+}

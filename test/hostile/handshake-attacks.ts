@@ -1,0 +1,139 @@
+import { createServer, createConnection, type Socket } from 'node:net'
+import { randomBytes } from 'node:crypto'
+import type { Actor } from './actors.ts'
+import { eventually } from './eventually.ts'
+import { type Binding, CHOSEN, type HandHandshake, handHandshake, helloOf, type Json, proofOf, type Falsify } from './raw-handshake.ts'
+import type { RawPeer } from './raw-peer.ts'
+import type { RawStream } from './raw-stream.ts'
+import { type Verdict, verdictOf } from './verdict.ts'
+import type { Victim } from './victim.ts'
+
+/** Who attacks whom. The attacker's transport key is that of `self`, which the victim admits under that name. */
+export interface Attack {
+  victim: Victim
+  raw: RawPeer
+  self: Actor
+  /** Somebody else whom the victim admits. */
+  other: Actor
+}
+
+const initiating = ({ raw, self, victim }: Attack, stream: RawStream) =>
+  handHandshake(stream, self, { initiator: raw.peerId, responder: victim.self.peerId })
+const responding = ({ raw, self, victim }: Attack, stream: RawStream) =>
+  handHandshake(stream, self, { initiator: victim.self.peerId, responder: raw.peerId })
+
+/** The attacker dials and says `hello`; nothing else. */
+export async function sayHello(attack: Attack, hello: Json): Promise<Verdict> {
+  attack.victim.mark()
+  const stream = await attack.raw.open(attack.victim.address)
+  initiating(attack, stream).send(hello)
+  return verdictOf(attack.victim, stream)
+}
+
+/** A whole handshake of the attacker as itself, with a proof that is false in one respect. */
+export async function falseProof(
+  attack: Attack,
+  falsify: Falsify,
+  body: Json = {},
+): Promise<Verdict> {
+  attack.victim.mark()
+  const stream = await attack.raw.open(attack.victim.address)
+  const hand = initiating(attack, stream)
+  hand.send(helloOf(attack.self))
+  await hand.read()
+  hand.sendSigned('proof', proofOf(body), falsify)
+  return verdictOf(attack.victim, stream)
+}
+
+/** The victim dials; `respond` plays the other side. */
+export async function whenDialled(
+  attack: Attack,
+  respond: (hand: HandHandshake, hello: Json) => void | Promise<void>,
+): Promise<Verdict> {
+  const { victim, raw } = attack
+  victim.mark()
+  const connecting = victim.peer.connect(raw.address)
+  connecting.catch(() => undefined)
+  const stream = await raw.accept()
+  const hand = responding(attack, stream)
+  await respond(hand, await hand.read())
+  return verdictOf(victim, stream)
+}
+
+export const challengeOf = (self: Actor, more: Json = {}): Json => ({ ...helloOf(self), chosen: CHOSEN, ...more })
+export const welcomeOf = (more: Json = {}): Json => ({ ...proofOf(), link_id: randomBytes(8).toString('hex'), ...more })
+
+/** Two handshakes at once, each with the proof that was made for the other. */
+export async function interleave(attack: Attack): Promise<{ linked: number; codes: string[]; told: unknown[] }> {
+  const { victim, raw, self } = attack
+  victim.mark()
+  const hands: HandHandshake[] = []
+  for (let i = 0; i < 2; i++) {
+    // A connection each: one handshake at a time is what a connection may have.
+    await raw.connect(victim.address)
+    const hand = initiating(attack, await raw.open(victim.address))
+    hand.send(helloOf(self))
+    await hand.read()
+    hands.push(hand)
+  }
+  const [a, b] = hands as [HandHandshake, HandHandshake]
+  const before = { a: [...a.binding.messages], b: [...b.binding.messages] }
+  const boundTo = (messages: Uint8Array[]) => (binding: Binding) => ({
+    ...binding,
+    messages: [...messages, binding.messages.at(-1) as Uint8Array],
+  })
+  a.sendSigned('proof', proofOf(), { bound: boundTo(before.b) })
+  b.sendSigned('proof', proofOf(), { bound: boundTo(before.a) })
+  await eventually(() => victim.of('link.up').length + victim.of('handshake.refused').length === 2, 'both ends')
+  const told = await Promise.all([a, b].map(async ({ stream }) => (await stream.told())?.error_code))
+  for (const { stream } of hands) stream.close()
+  return { linked: victim.of('link.up').length, codes: victim.of('handshake.refused').map(({ code }) => code), told }
+}
+
+/** The man in the middle: what `from` says to the attacker is passed on to the victim byte by byte, and back. */
+export async function relay(attack: Attack, from: Victim): Promise<{ atVictim: Verdict; atOther: Verdict }> {
+  const { victim, raw } = attack
+  victim.mark()
+  from.mark()
+  const connecting = from.peer.connect(raw.address)
+  connecting.catch(() => undefined)
+  const inner = await raw.accept()
+  const outer = await raw.open(victim.address)
+  inner.pipeTo(outer)
+  outer.pipeTo(inner)
+  const [atVictim, atOther] = await Promise.all([ended(victim), ended(from)])
+  return { atVictim, atOther }
+}
+
+async function ended(victim: Victim): Promise<Verdict> {
+  const end = await eventually(() => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0], 'an end of the handshake')
+  return end.type === 'link.up' ? { linked: true } : { linked: false, code: end.code }
+}
+
+/** A plain TCP relay in front of an address; dials through it come from `localAddress`. */
+export async function tcpRelay(address: string, localAddress?: string): Promise<{ address: string; stop(): Promise<void> }> {
+  const port = Number(address.split('/')[4])
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const on = createConnection({ host: '127.0.0.1', port, ...(localAddress === undefined ? {} : { localAddress }) })
+    for (const one of [socket, on]) {
+      sockets.add(one)
+      one.on('error', () => {
+        socket.destroy()
+        on.destroy()
+      })
+      one.on('close', () => sockets.delete(one))
+    }
+    socket.pipe(on)
+    on.pipe(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const bound = server.address() as { port: number }
+  return {
+    address: `/ip4/127.0.0.1/tcp/${bound.port}`,
+    stop: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

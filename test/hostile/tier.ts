@@ -1,0 +1,7 @@
+/** How much is done: `test` in every run, `ci` in the pipeline, `long` with the figures as they were written down. */
+export const tier = process.env.HERMES_TEST_TIER ?? 'test'
+
+/** The count of the tier that runs. */
+export function byTier(counts: { test: number; ci: number; long: number }): number {
+  return tier === 'long' ? counts.long : tier === 'ci' ? counts.ci : counts.test
+}
