@@ -99,6 +99,7 @@ describe('the checker', () => {
     ['packages/testkit/src/a.ts', `import { x } from 'hermes-peer/src/link/link.ts'`, 'only the public entry'],
     ['packages/unheard-of/src/a.ts', `import { x } from 'hermes-peer'`, 'has no arrows yet'],
     ['examples/dev-team/src/a.ts', `import { x } from '@hermes-peer/protocol/src/ids.ts'`, 'only the public entry'],
+    ['examples/new/src/a.ts', `import { x } from '@hermes-peer/bench'`, 'may import'],
     ['examples/dev-team/src/a.ts', `type X = import('libp2p').Libp2p`, 'knows libp2p'],
   ])('objects to a planted fault: in %s, %j', (path, text, why) => {
     expect(judge(path, text).join('\n')).toContain(why)

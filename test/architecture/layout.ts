@@ -4,8 +4,10 @@ export const PACKAGE_ARROWS: Readonly<Record<string, readonly string[]>> = {
   'packages/peer': ['@hermes-peer/protocol'],
   'packages/testkit': ['@hermes-peer/protocol', 'hermes-peer'],
   'packages/bench': ['@hermes-peer/protocol', 'hermes-peer'],
-  'examples/dev-team': ['@hermes-peer/protocol', 'hermes-peer'],
 }
+
+/** Any example: what users can install. */
+export const EXAMPLE_ARROWS = ['@hermes-peer/protocol', 'hermes-peer', '@hermes-peer/testkit']
 
 /** What tests may import beside what their package may: the kit for tests. */
 export const TEST_ONLY = ['@hermes-peer/testkit']

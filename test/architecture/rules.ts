@@ -7,6 +7,7 @@ import {
   DISK_BUILTINS,
   DISK_FOLDERS,
   ENCODINGS,
+  EXAMPLE_ARROWS,
   HOME_BUILTIN,
   LEAVES,
   MACHINE,
@@ -59,7 +60,7 @@ function packageArrow(file: SourceFile, edge: ImportEdge): string | undefined {
   if (deep !== undefined && !deep.startsWith('/vectors/')) return 'only the public entry of a package may be imported'
   const home = packageOf(file.path)
   if (home === undefined) return undefined
-  const allowed = PACKAGE_ARROWS[home]
+  const allowed = home.startsWith('examples/') ? EXAMPLE_ARROWS : PACKAGE_ARROWS[home]
   if (allowed === undefined) return `${home} has no arrows yet: add them to test/architecture/layout.ts`
   if (allowed.includes(name) || (!isSource(file.path) && TEST_ONLY.includes(name))) return undefined
   return `${home} may import ${allowed.join(', ') || 'no package of ours'}`

@@ -52,42 +52,56 @@ export async function whenDialled(
 ): Promise<Verdict> {
   const { victim, raw } = attack
   victim.mark()
-  const connecting = victim.peer.connect(raw.address)
-  connecting.catch(() => undefined)
+  const connecting = victim.peer.connect(raw.address).catch(() => undefined)
   const stream = await raw.accept()
   const hand = responding(attack, stream)
   await respond(hand, await hand.read())
-  return verdictOf(victim, stream)
+  const verdict = await verdictOf(victim, stream)
+  // A dial that is still under way would be joined by the next one.
+  await connecting
+  return verdict
 }
 
 export const challengeOf = (self: Actor, more: Json = {}): Json => ({ ...helloOf(self), chosen: CHOSEN, ...more })
 export const welcomeOf = (more: Json = {}): Json => ({ ...proofOf(), link_id: randomBytes(8).toString('hex'), ...more })
 
-/** Two handshakes at once, each with the proof that was made for the other. */
+/** Two handshakes at once, one in each direction, each with the proof that was made for the other. */
 export async function interleave(attack: Attack): Promise<{ linked: number; codes: string[]; told: unknown[] }> {
   const { victim, raw, self } = attack
   victim.mark()
-  const hands: HandHandshake[] = []
-  for (let i = 0; i < 2; i++) {
-    // A connection each: one handshake at a time is what a connection may have.
-    await raw.connect(victim.address)
-    const hand = initiating(attack, await raw.open(victim.address))
-    hand.send(helloOf(self))
-    await hand.read()
-    hands.push(hand)
-  }
-  const [a, b] = hands as [HandHandshake, HandHandshake]
-  const before = { a: [...a.binding.messages], b: [...b.binding.messages] }
-  const boundTo = (messages: Uint8Array[]) => (binding: Binding) => ({
-    ...binding,
-    messages: [...messages, binding.messages.at(-1) as Uint8Array],
-  })
-  a.sendSigned('proof', proofOf(), { bound: boundTo(before.b) })
-  b.sendSigned('proof', proofOf(), { bound: boundTo(before.a) })
+  const connecting = victim.peer.connect(raw.address).catch(() => undefined)
+  const back = responding(attack, await raw.accept())
+  const hello = await back.read()
+  const out = initiating(attack, await raw.open(victim.address))
+  // The nonce that the victim chose in one direction is what it gets in the other.
+  out.send(helloOf(self, { nonce: hello.nonce }))
+  const challenge = await out.read()
+  back.send(challengeOf(self, { nonce: challenge.nonce }))
+  const { raw: proof } = await back.readSigned()
+  out.stream.send(proof)
+  back.sendSigned('welcome', welcomeOf(), { bound: (binding) => ({ ...binding, messages: [...out.binding.messages, binding.messages.at(-1) as Uint8Array] }) })
   await eventually(() => victim.of('link.up').length + victim.of('handshake.refused').length === 2, 'both ends')
-  const told = await Promise.all([a, b].map(async ({ stream }) => (await stream.told())?.error_code))
-  for (const { stream } of hands) stream.close()
+  const told = await Promise.all([out, back].map(async ({ stream }) => (await stream.told())?.error_code))
+  for (const { stream } of [out, back]) stream.close()
+  await connecting
   return { linked: victim.of('link.up').length, codes: victim.of('handshake.refused').map(({ code }) => code), told }
+}
+
+/** A proof that was made for the challenge of an earlier handshake, which was given up. */
+export async function staleChallenge(attack: Attack): Promise<Verdict> {
+  const { victim, raw, self } = attack
+  victim.mark()
+  const first = initiating(attack, await raw.open(victim.address))
+  first.send(helloOf(self))
+  await first.read()
+  first.stream.reset()
+  await victim.until('handshake.refused')
+  victim.mark()
+  const second = initiating(attack, await raw.open(victim.address))
+  second.send(first.binding.messages[0]?.subarray(2) as Uint8Array)
+  await second.read()
+  second.sendSigned('proof', proofOf(), { bound: (binding) => ({ ...binding, messages: [...first.binding.messages, binding.messages.at(-1) as Uint8Array] }) })
+  return verdictOf(victim, second.stream)
 }
 
 /** The man in the middle: what `from` says to the attacker is passed on to the victim byte by byte, and back. */

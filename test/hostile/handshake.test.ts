@@ -12,6 +12,7 @@ import {
   interleave,
   relay,
   sayHello,
+  staleChallenge,
   tcpRelay,
   welcomeOf,
   whenDialled,
@@ -117,7 +118,13 @@ describe('a handshake that is attacked', () => {
       await untouched()
     })
 
-    it('with the proofs of two handshakes interleaved: both refused', async () => {
+    it('with the proof for a challenge of before: refused', async () => {
+      expect(await staleChallenge(attack)).toEqual(refused('HANDSHAKE_REFUSED'))
+      victim.mark()
+      await untouched()
+    })
+
+    it('with two handshakes interleaved, one in each direction: both refused', async () => {
       expect(await interleave(attack)).toEqual({
         linked: 0,
         codes: ['HANDSHAKE_REFUSED', 'HANDSHAKE_REFUSED'],

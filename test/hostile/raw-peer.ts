@@ -73,8 +73,10 @@ export async function createRawPeer({ as, gossip = false }: RawPeerOptions): Pro
     },
     connect,
     async open(address, protocol = LINK_PROTOCOL) {
-      const connection = existing(address) ?? (await connect(address))
-      return rawStream(await connection.newStream(protocol, { maxOutboundStreams: 1000 }))
+      const on = async (connection: Connection) => rawStream(await connection.newStream(protocol, { maxOutboundStreams: 1000 }))
+      const there = existing(address)
+      // The other side may just have hung up.
+      return (there && (await on(there).catch(() => undefined))) ?? on(await connect(address))
     },
     async accept(ms) {
       await eventually(() => accepted.length > 0, 'a stream from the other side', ms)

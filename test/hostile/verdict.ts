@@ -9,6 +9,9 @@ export interface Verdict {
   told?: unknown
 }
 
+/** What a part that is larger than its limit is refused with. */
+export const TOO_BIG = 'LIMIT_EXCEEDED'
+
 /** Codes that a stranger may learn. */
 export const TOLD = [
   'HANDSHAKE_REFUSED',

@@ -11,6 +11,22 @@ export const echo = capability('echo', {
   effects: 'none',
 })
 
+/** Ends only when it is told to. */
+export const slow = capability('slow', {
+  description: 'Takes as long as it is let.',
+  input: z.unknown(),
+  output: z.unknown(),
+  effects: 'none',
+})
+
+/** Answers with much. */
+export const bulk = capability('bulk', {
+  description: 'Gives more than it is given.',
+  input: z.unknown(),
+  output: z.string(),
+  effects: 'none',
+})
+
 /** A real peer that is attacked, with all that it says of it. */
 export interface Victim {
   readonly peer: Peer

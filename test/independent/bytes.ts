@@ -39,7 +39,7 @@ export function cursor(bytes: Uint8Array, fault: Fault): Cursor {
       for (;;) {
         const next = self.byte()
         value += (next & 0x7f) * factor
-        if (value > Number.MAX_SAFE_INTEGER) no('a length beyond 2^53 - 1')
+        if (factor > 2 ** 28) throw new Refused('size', 'a length of more than five bytes')
         if (next < 0x80) {
           // One number has one spelling: a last group of zero adds nothing.
           if (next === 0 && factor > 1) no('a length with needless bytes')
@@ -50,7 +50,7 @@ export function cursor(bytes: Uint8Array, fault: Fault): Cursor {
     },
     part(limit) {
       const length = self.uvarint()
-      if (length > limit) no(`a part of ${length} bytes where ${limit} are allowed`)
+      if (length > limit) throw new Refused('size', `a part of ${length} bytes where ${limit} are allowed`)
       return self.take(length)
     },
     end() {

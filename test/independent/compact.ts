@@ -1,10 +1,13 @@
 import { type Json, type JsonMap, parseJson, text } from './json.ts'
 import { type Fault, Refused } from './refused.ts'
 
-/** Compact JSON: printable ASCII, no white space, no escapes, integers only, the one spelling of each value. */
+/**
+ * Compact JSON: printable ASCII, no white space (but a space inside a text), no escapes, integers only, the one
+ * spelling of each value.
+ */
 export function parseCompact(bytes: Uint8Array, fault: Fault): JsonMap {
-  if (bytes.some((byte) => byte <= 0x20 || byte > 0x7e || byte === 0x5c)) {
-    throw new Refused(fault, 'white space, an escape or something beyond ASCII')
+  if (bytes.some((byte) => byte < 0x20 || byte > 0x7e || byte === 0x5c)) {
+    throw new Refused(fault, 'an escape or something beyond printable ASCII')
   }
   const value = parseJson(bytes, fault)
   if (!isMap(value)) throw new Refused(fault, 'not an object')

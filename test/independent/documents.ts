@@ -1,16 +1,96 @@
 import { cursor, domain, join, partOf } from './bytes.ts'
-import type { VerifyingKey } from './ed25519.ts'
-import { type Json, parseJson } from './json.ts'
+import { isMap } from './compact.ts'
+import { type VerifyingKey, verifyingKey } from './ed25519.ts'
+import { checkFields, isBase64url, isListOf, isObjectOf, isOneOf, isText, isWhole, type Test } from './fields.ts'
+import { type Json, type JsonMap, parseJson } from './json.ts'
+import { isAgentId, isCapability, isName } from './names.ts'
 import { Refused } from './refused.ts'
 
-export const MAX_DOCUMENT = 16 * 1024
+export type Kind = 'manifest' | 'presence' | 'certificate'
 
-/** `part(JSON bytes as signed) ‖ signature(64)`, signed over domain ‖ 0x00 ‖ part. */
-export function readDocument(bytes: Uint8Array, what: string, key: VerifyingKey): Json {
+type Fields = { [field: string]: Test }
+
+const isRecordOf =
+  (test: (value: Json, key: string) => boolean, most: number): Test =>
+  (value) =>
+    isMap(value) && Object.keys(value).length <= most && Object.entries(value).every(([key, one]) => test(one, key))
+
+const isLabel: Test = (value) => isText(256)(value) || isListOf(isText(256), 64)(value)
+const NUMBERS = ['max_concurrency', 'budget_ms', 'cost_level']
+
+const CAPABILITY: Fields = {
+  name: isCapability,
+  description: isText(2048),
+  call_type: isOneOf('request', 'task', 'stream'),
+  effects: isOneOf('none', 'idempotent', 'once'),
+  errors: isRecordOf((_, name) => /^[A-Z][A-Z0-9_]{0,63}$/.test(name), 64),
+  labels: isRecordOf(isLabel, 64),
+  constraints: isRecordOf((value, name) => !NUMBERS.includes(name) || isWhole(1)(value), 16),
+  negative_capabilities: isListOf(isText(256), 64),
+}
+
+const COMMON: Fields = { agent_id: isAgentId, network: isName }
+const VALIDITY: Fields = { ...COMMON, serial: isWhole(), not_before: isWhole(), not_after: isWhole() }
+
+const FIELDS: Record<string, Fields> = {
+  manifest: {
+    ...COMMON,
+    key: isBase64url(32),
+    serial: isWhole(),
+    issued_at: isWhole(),
+    expires_at: isWhole(),
+    description: isText(2048),
+    capabilities: isListOf(isObjectOf(CAPABILITY), 256),
+  },
+  presence: {
+    ...COMMON,
+    key: isBase64url(32),
+    epoch: isWhole(),
+    counter: isWhole(),
+    state: isOneOf('up', 'draining', 'leaving'),
+    addresses: isListOf(isText(512), 32),
+    capabilities: isListOf(isCapability, 256),
+    load: isWhole(0, 100),
+    queue_depth: isWhole(),
+    success_rate_15m: isWhole(0, 1000),
+    manifest_serial: isWhole(),
+  },
+  instance: { ...VALIDITY, instance_key: isBase64url(32) },
+  organisation: { ...VALIDITY, agent_key: isBase64url(32), team: isName, roles: isListOf(isName, 32) },
+}
+
+const LIMITS: Record<Kind, number> = { manifest: 64 * 1024, presence: 16 * 1024, certificate: 2 * 1024 }
+
+/** Reads a document that must be signed by `signer` (a presence: by the key that it names). `now` judges certificates. */
+export function readDocument(bytes: Uint8Array, kind: Kind, signer: VerifyingKey, now: number): JsonMap {
   const at = cursor(bytes, 'document')
-  const json = at.part(MAX_DOCUMENT)
+  const body = at.part(LIMITS[kind])
   const signature = at.take(64)
   at.end()
-  if (!key.verifies(join(domain(what), partOf(json)), signature)) throw new Refused('signature', 'a forged document')
-  return parseJson(json, 'document')
+  const json = parseJson(body, 'payload')
+  if (!isMap(json)) throw new Refused('document', 'not an object')
+  const key = kind === 'presence' ? ownKey(json) : signer
+  if (!key.verifies(join(domain(kind), partOf(body)), signature)) throw new Refused('signature', 'a forged document')
+  const name = kind === 'certificate' ? String(json.kind) : kind
+  const fields = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
+  if (fields === undefined) throw new Refused('document', `a certificate of kind ${name}`)
+  checkFields(json, fields, 'document')
+  if (kind === 'manifest' && json.key !== Buffer.from(key.raw).toString('base64url')) {
+    throw new Refused('document', 'not the key that signed it')
+  }
+  if (kind === 'certificate' && ((json.not_before as number) > now || (json.not_after as number) < now)) {
+    throw new Refused('expired', 'outside its time')
+  }
+  return json
+}
+
+function ownKey(json: JsonMap): VerifyingKey {
+  checkFields(json, { key: isBase64url(32) }, 'document')
+  return verifyingKey(Buffer.from(json.key as string, 'base64url'))
+}
+
+/** The bytes of `{document, signature}`, both base64url. */
+export function fromFile(file: Json): Uint8Array {
+  const { document, signature } = checkFields(file, { document: isBase64url(), signature: isBase64url(64) }, 'document')
+  return join(partOf(Buffer.from(document as string, 'base64url')), Buffer.from(signature as string, 'base64url'))
 }

@@ -3,7 +3,7 @@ import { type Proof, readCount, readProof } from './merkle.ts'
 import { Refused } from './refused.ts'
 
 const KIB = 1024
-export const MAX_HEADER = 4 * KIB
+const MAX_HEADER = 4 * KIB
 const MAX_ENVELOPE = 1024 * KIB
 const MAX_ON_TOP = 8 * KIB
 const MAX_BATCH = 4 * 1024 * KIB
@@ -38,7 +38,7 @@ export function readFrame(bytes: Uint8Array): RawFrame {
 function readBody(at: Cursor): RawFrame {
   const tag = at.byte()
   if (tag === 2) return readBatch(at)
-  if (tag !== 0 && tag !== 1) throw new Refused('frame', `unknown tag ${tag}`)
+  if (tag !== 0 && tag !== 1) throw new Refused('tag', `unknown tag ${tag}`)
   const parts = readParts(at)
   if (tag === 0) {
     const signature = at.take(64)
@@ -48,12 +48,12 @@ function readBody(at: Cursor): RawFrame {
 }
 
 function readOnTop<T>(at: Cursor, read: (at: Cursor) => T): T {
-  if (at.left > MAX_ON_TOP) throw new Refused('frame', 'more than 8 KiB of proof and hops')
+  if (at.left > MAX_ON_TOP) throw new Refused('size', 'more than 8 KiB of proof and hops')
   return read(at)
 }
 
 function readBatch(at: Cursor): RawFrame {
-  const count = readCount(at)
+  const count = readCount(at, 'frame')
   const signature = at.take(64)
   const envelopes = Array.from({ length: count }, () => readParts(at))
   return { tag: 2, signature, envelopes }
@@ -67,6 +67,6 @@ function readParts(at: Cursor): Parts {
 
 function readHops(at: Cursor): RawHop[] {
   const count = at.uvarint()
-  if (count > MAX_HOPS) throw new Refused('frame', `${count} hops`)
+  if (count > MAX_HOPS) throw new Refused('size', `${count} hops`)
   return Array.from({ length: count }, () => ({ json: at.part(MAX_ON_TOP), signature: at.take(64) }))
 }

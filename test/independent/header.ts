@@ -5,6 +5,8 @@ import { Refused } from './refused.ts'
 
 export type Header = JsonMap
 
+const MAX_HEADER = 4 * 1024
+
 type Test = (value: Json) => boolean
 
 const no = (why: string): never => {
@@ -41,7 +43,7 @@ const REQUIRED: { [field: string]: Test } = {
   message_type: oneOf('request', 'response', 'submit', 'event', 'ack', 'error', 'heartbeat', 'cancel', 'end'),
   sender: isSender,
   recipient: isRecipient,
-  epoch: integer(),
+  epoch: integer(1),
   timestamp: integer(),
   payload_sha256: names.isHash,
   payload_size: integer(),
@@ -68,13 +70,14 @@ const DEFAULTED: { [field: string]: [Test, Json] } = {
   path: [(value) => Array.isArray(value) && value.every(names.isPathEntry), []],
   ack: [oneOf('none', 'stored'), 'none'],
   content_type: [oneOf('application/json', 'application/msgpack'), 'application/json'],
-  schema_version: [(value) => typeof value === 'string', '1'],
+  schema_version: [(value) => typeof value === 'string' && /^[0-9]{1,8}$/.test(value), '1'],
 }
 
 const KNOWN = new Set(['version', ...Object.keys(REQUIRED), ...Object.keys(OPTIONAL), ...Object.keys(DEFAULTED)])
 
 /** The header with its defaults filled in. */
 export function readHeader(bytes: Uint8Array): Header {
+  if (bytes.length > MAX_HEADER) throw new Refused('size', `a header of ${bytes.length} bytes`)
   const given = parseCompact(bytes, 'header')
   const minor = readVersion(given.version)
   const header: Header = { version: given.version as string }
@@ -119,15 +122,25 @@ function fillTimes(header: Header): void {
   }
 }
 
+const ANSWERS = ['response', 'ack', 'error', 'end']
+
+export const isAnswer = (header: Header): boolean => ANSWERS.includes(header.message_type as string)
+
+/** Rules between fields: those of the text, and those that the vectors add to it. */
 function checkTogether(header: Header): void {
   const type = header.message_type as string
-  const toTopic = isMap(header.recipient) && header.recipient.topic !== undefined
+  const { topic, capability } = header.recipient as JsonMap
   const event = type === 'event'
-  if (toTopic && !event) no('only an event goes to a topic')
-  const addressed = (type === 'request' || type === 'submit' || event) && !toTopic
-  if (header.sequence !== 0 && !addressed) no(`a sequence on ${type}`)
+  if (topic !== undefined && !event) no('only an event goes to a topic')
+  const addressed = (type === 'request' || type === 'submit' || event) && topic === undefined
+  if (addressed !== (header.sequence !== 0)) no(`sequence ${header.sequence} on ${type}`)
   if (header.ack === 'stored' && !(event && addressed)) no('ack is for an event to one agent')
   const stored = type === 'submit' || (event && header.ack === 'stored')
   if (header.recipient_epoch !== 0 && !addressed) no(`recipient_epoch on ${type}`)
   if (header.recipient_epoch === 0 && addressed && !stored) no(`recipient_epoch is 0 on ${type}`)
+  if (addressed && header.target_capability === undefined) no(`${type} without a capability`)
+  if (capability !== undefined && capability !== header.target_capability) no('two capabilities')
+  if (isAnswer(header) !== (header.in_reply_to !== undefined)) no(`in_reply_to on ${type}`)
+  if ((type === 'submit') !== (header.call_type === 'task')) no(`${type} of call type ${header.call_type}`)
+  if (header.call_type === 'stream' && type !== 'request') no(`${type} of call type stream`)
 }

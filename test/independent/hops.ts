@@ -12,13 +12,17 @@ const FIELDS = ['forwarder', 'next', 'index', 'timestamp', 'budget_ms', 'previou
 export interface Arrival {
   /** The agent that judges. */
   self: string
-  /** The agent at the other end of the link. */
-  neighbour: string
+  /** The agent at the other end of the link; none where it came by gossip. */
+  neighbour: string | undefined
   keyOf(agent: string): VerifyingKey | undefined
 }
 
 const no = (why: string): never => {
   throw new Refused('hops', why)
+}
+
+const bad = (why: string): never => {
+  throw new Refused('hop', why)
 }
 
 /** The hops in the order in which they were made, or a refusal. */
@@ -27,12 +31,13 @@ export function readHops(raw: RawHop[], header: Header, leaf: Uint8Array, arriva
   const [first] = hops
   const last = hops.at(-1)
   if (first === undefined || last === undefined) return hops
-  if (hops.length > (header.max_hops as number)) no('more hops than allowed')
+  if (hops.length > (header.max_hops as number)) throw new Refused('ttl', 'more hops than allowed')
   const { agent_id: direct, via } = header.recipient as JsonMap
   if (first.forwarder !== (direct ?? via)) no('the first forwarder was not addressed')
   if (last.forwarder !== arrival.neighbour) no('the last forwarder is not the neighbour')
   if (last.next !== arrival.self) no('the last hop leads to another agent')
-  const agents = [...hops.map((hop) => hop.forwarder), last.next]
+  const { agent_id: originator } = header.sender as JsonMap
+  const agents = [originator, ...hops.map((hop) => hop.forwarder), last.next]
   if (new Set(agents).size !== agents.length) no('an agent stands twice')
   let previous = hex(leaf)
   for (const [index, hop] of hops.entries()) {
@@ -48,10 +53,10 @@ export function readHops(raw: RawHop[], header: Header, leaf: Uint8Array, arriva
 }
 
 function readHop(json: Uint8Array): JsonMap {
-  const hop = parseCompact(json, 'hops')
+  const hop = parseCompact(json, 'hop')
   const whole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-  if (Object.keys(hop).length !== FIELDS.length || !FIELDS.every((field) => Object.hasOwn(hop, field))) no('other fields')
-  if (!isAgentId(hop.forwarder) || !isAgentId(hop.next) || !isHash(hop.previous)) no('a field of another kind')
-  if (!whole(hop.index) || !whole(hop.timestamp) || !whole(hop.budget_ms)) no('a number out of range')
+  if (Object.keys(hop).length !== FIELDS.length || !FIELDS.every((field) => Object.hasOwn(hop, field))) bad('other fields')
+  if (!isAgentId(hop.forwarder) || !isAgentId(hop.next) || !isHash(hop.previous)) bad('a field of another kind')
+  if (!whole(hop.index) || !whole(hop.timestamp) || !whole(hop.budget_ms)) bad('a number out of range')
   return hop
 }

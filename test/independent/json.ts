@@ -141,7 +141,7 @@ class Parser {
     if (!Number.isFinite(value)) this.#no('a number out of range')
     // Written as an integer it must survive as that integer.
     if (match[1] === undefined && match[2] === undefined && !Number.isSafeInteger(value)) this.#no('a large integer')
-    return value
+    return value === 0 ? 0 : value
   }
 
   #string(): string {

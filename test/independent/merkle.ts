@@ -1,4 +1,4 @@
-import { type Cursor, ascii, cursor, domain, join, uvarint } from './bytes.ts'
+import { type Cursor, cursor, domain, join, uvarint } from './bytes.ts'
 import { sha256, type VerifyingKey } from './ed25519.ts'
 import { Refused } from './refused.ts'
 
@@ -34,9 +34,9 @@ function climb(leaf: Uint8Array, index: number, size: number, next: () => Uint8A
   return node(next(), own)
 }
 
-export function readCount(at: Cursor): number {
+export function readCount(at: Cursor, fault: 'frame' | 'proof'): number {
   const count = at.uvarint()
-  if (count < 1 || count > MAX_COUNT) throw new Refused('frame', `a batch of ${count}`)
+  if (count < 1 || count > MAX_COUNT) throw new Refused(fault, `a batch of ${count}`)
   return count
 }
 
@@ -51,8 +51,8 @@ export interface Proof {
 export function readProof(at: Cursor): Proof {
   const signature = at.take(64)
   const index = at.uvarint()
-  const count = readCount(at)
-  if (index >= count) throw new Refused('frame', `leaf ${index} of ${count}`)
+  const count = readCount(at, 'proof')
+  if (index >= count) throw new Refused('proof', `leaf ${index} of ${count}`)
   const siblings: Uint8Array[] = []
   climb(new Uint8Array(32), index, count, () => {
     const sibling = at.take(32)
@@ -73,5 +73,3 @@ export function proves(key: VerifyingKey, leaf: Uint8Array, proof: Proof): boole
 
 export const coversAll = (key: VerifyingKey, leaves: Uint8Array[], signature: Uint8Array): boolean =>
   key.verifies(batchBytes(leaves.length, treeRoot(leaves)), signature)
-
-export const LEAF_PREFIX: Uint8Array = ascii('\0')

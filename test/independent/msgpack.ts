@@ -76,7 +76,10 @@ function readValue(at: Cursor, depth: number, seen: { keys: number }): Json {
   }
 }
 
-const finite = (value: number): number => (Number.isFinite(value) ? value : no('NaN or an infinity'))
+function finite(value: number): number {
+  if (!Number.isFinite(value)) no('NaN or an infinity')
+  return value === 0 ? 0 : value
+}
 
 function exact(value: bigint): number {
   const number = Number(value)

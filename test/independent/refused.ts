@@ -1,16 +1,25 @@
-/** What is wrong with the bytes, in the words of the wire text. `code` is given where the text names one. */
+/** What is wrong with the bytes, in the words of the wire text. */
 export type Fault =
   | 'frame'
+  | 'size'
+  | 'tag'
+  | 'proof'
   | 'header'
   | 'version'
   | 'depth'
   | 'key'
+  | 'sender'
+  | 'stranger'
   | 'signature'
+  | 'binding'
   | 'payload'
+  | 'hop'
   | 'hops'
+  | 'ttl'
   | 'handshake'
   | 'document'
-  | 'name'
+  | 'expired'
+  | 'arrival'
 
 /** The one way in which this decoder says no. */
 export class Refused extends Error {

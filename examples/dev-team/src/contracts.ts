@@ -11,7 +11,13 @@ const patch = z.string().max(Math.ceil(MAX_PATCH_BYTES / 3) * 4)
 const text = z.string().max(1_000)
 
 /** Why a test command gave no verdict. */
-export const cannotRunReasons = ['command_not_found', 'setup_failed', 'skipped', 'folder_missing', 'patch_does_not_apply'] as const
+export const cannotRunReasons = [
+  'command_not_found',
+  'setup_failed',
+  'skipped',
+  'folder_missing',
+  'patch_does_not_apply',
+] as const
 
 export const runTests = capability('run_tests', {
   description: 'Runs the test command this agent was started with on one commit, optionally with a patch on top.',
@@ -34,7 +40,8 @@ export const runTests = capability('run_tests', {
 })
 
 export const repair = capability('repair', {
-  description: 'Finds the smallest part of the reversal of a commit that makes the test pass; asks for confirmation of its plan first.',
+  description:
+    'Finds the smallest part of the reversal of a commit that makes the test pass; asks for confirmation of its plan first.',
   input: z.object({
     culprit: sha,
     good: sha,
@@ -50,9 +57,8 @@ export const repair = capability('repair', {
     minimal: z.boolean(),
     /** The whole reversal, should a reviewer refuse the smallest one. */
     whole: patch,
-    proposal: z.object({ patch, files: z.array(text).max(1_000) }).optional(),
-    /** What became of the model's proposal, when there was a model. */
-    proposalNote: text.optional(),
+    /** A patch by a model that testers and reviewer have accepted. */
+    proposal: patch.optional(),
   }),
   partial: z.object({
     plan: z.object({
@@ -69,7 +75,8 @@ export const repair = capability('repair', {
 })
 
 export const review = capability('review', {
-  description: 'Runs the whole suite, and the type checker where there is a tsconfig.json, on a commit with a patch on top.',
+  description:
+    'Runs the whole suite, and the type checker where there is a tsconfig.json, on a commit with a patch on top.',
   input: z.object({ commit: sha, good: sha, patch }),
   output: z.object({
     accepted: z.boolean(),

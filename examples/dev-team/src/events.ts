@@ -4,10 +4,27 @@ import type { FailureKind } from './failures.ts'
 export type AgentEvent =
   | { type: 'agent.ready'; addresses: readonly string[] }
   | { type: 'agent.failed'; message: string; hint: string }
+  /** A handler failed for a reason that is a fault of this program or of the machine. */
+  | { type: 'agent.fault'; capability: string; reason: string }
   | { type: 'agent.balance'; calls: number; succeeded: number; failed: number; cancelled: number; failovers: number }
   | { type: 'team.found'; testers: number; coder: string; reviewer: string }
-  | { type: 'call.chosen'; capability: string; to: string; reasons: readonly string[]; work: string | undefined; attempt: number }
-  | { type: 'call.failover'; capability: string; from: string; to: string; code: string; work: string | undefined; effects: string }
+  | {
+      type: 'call.chosen'
+      capability: string
+      to: string
+      reasons: readonly string[]
+      work: string | undefined
+      attempt: number
+    }
+  | {
+      type: 'call.failover'
+      capability: string
+      from: string
+      to: string
+      code: string
+      work: string | undefined
+      effects: string
+    }
   | { type: 'run.started'; commit: string; patched: boolean }
   | { type: 'run.ended'; commit: string; patched: boolean; passed: boolean; ms: number }
   | { type: 'run.cancelled'; commit: string; patched: boolean }
@@ -26,7 +43,14 @@ export type AgentEvent =
 
 /** What the starting process notices itself. */
 export type TeamEvent =
-  | { type: 'job.started'; commits: number; agents: number; model: string | undefined; sample: boolean; notes: readonly string[] }
+  | {
+      type: 'job.started'
+      commits: number
+      agents: number
+      model: string | undefined
+      sample: boolean
+      notes: readonly string[]
+    }
   | { type: 'agent.killed'; agent: string; commit: string }
   | { type: 'agent.lost'; agent: string; how: string }
 

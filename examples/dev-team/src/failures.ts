@@ -42,7 +42,3 @@ export function failure(kind: FailureKind, message: string, hint = '', cause?: u
 export function isFailure(value: unknown): value is Failure {
   return value instanceof JobFailure
 }
-
-export function isFailureKind(value: unknown): value is FailureKind {
-  return typeof value === 'string' && Object.hasOwn(EXIT_CODES, value)
-}

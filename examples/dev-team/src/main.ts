@@ -6,12 +6,12 @@ import { EXIT_CODES, failure, isFailure } from './failures.ts'
 import { assignOwn } from './job/assign-own.ts'
 import { assignSample } from './job/assign-sample.ts'
 import { modelEndpoint } from './repair/proposal.ts'
+import { type Interruption, onInterruption } from './team/interruption.ts'
 import { preparePrograms } from './team/programs.ts'
 import { writeRoster } from './team/roster.ts'
 import { stageKill } from './team/staged-kill.ts'
-import { type Interruption, onInterruption } from './team/interruption.ts'
-import { startTeam, type Team } from './team/team.ts'
 import { createTally } from './team/tally.ts'
+import { startTeam, type Team } from './team/team.ts'
 import { createWorkspace } from './team/workspace.ts'
 
 process.exitCode = await main(process.argv.slice(2))
@@ -41,7 +41,9 @@ async function main(args: readonly string[]): Promise<number> {
     if (interruption.exitCode !== undefined) return interruption.exitCode
     // A fault of ours: its stack is what a report needs.
     if (!isFailure(error)) console.error(error)
-    const known = isFailure(error) ? error : failure('OTHER', 'The demo itself failed; the stack is above.', 'Please report it.')
+    const known = isFailure(error)
+      ? error
+      : failure('OTHER', 'The demo itself failed; the stack is above.', 'Please report it.')
     output.failed(known)
     return EXIT_CODES[known.kind]
   } finally {
@@ -50,6 +52,9 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function run(options: Options, output: Output, interruption: Interruption): Promise<void> {
+  if (process.platform === 'win32') {
+    throw failure('OTHER', 'The demo needs process groups and sh, which Windows does not have.', 'Run it in WSL.')
+  }
   const workspace = await createWorkspace()
   let team: Team | undefined
   try {
@@ -87,10 +92,9 @@ async function run(options: Options, output: Output, interruption: Interruption)
     interruption.onSecond(() => started.killAll())
     const result = await Promise.race([started.result, interruption.happened])
     await started.stop()
-    const shown = (path: string): string => relative(process.env.INIT_CWD || process.cwd(), path) || path
     output.done({
-      file: shown(result.file),
-      reversalFile: result.reversalFile && shown(result.reversalFile),
+      file: shownPath(result.file),
+      reversalFile: result.reversalFile && shownPath(result.reversalFile),
       traceId: result.traceId,
       balance: tally.balance(),
       sample: sample !== undefined,
@@ -99,4 +103,10 @@ async function run(options: Options, output: Output, interruption: Interruption)
     await team?.stop()
     await workspace.remove()
   }
+}
+
+/** As the user would write it, from where the user stands. */
+function shownPath(path: string): string {
+  const short = relative(process.env.INIT_CWD || process.cwd(), path)
+  return short.startsWith('..') ? path : short
 }

@@ -68,20 +68,35 @@ describe('running a command', () => {
 
   it('leaves no process when whoever runs it is killed with kill -9', async () => {
     const program = fileURLToPath(new URL('support/run-and-wait.ts', import.meta.url))
-    const runner = spawn(process.execPath, ['--import', 'tsx', program, 'echo $$ > shell; sleep 60 & echo $! > child; wait'], {
-      cwd: fileURLToPath(new URL('../../..', import.meta.url)),
-      env: { ...process.env, FOLDER: folder },
-    })
+    const runner = spawn(
+      process.execPath,
+      ['--import', 'tsx', program, 'echo $$ > shell; sleep 60 & echo $! > child; wait'],
+      {
+        cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+        env: { ...process.env, FOLDER: folder },
+      },
+    )
     await vi.waitFor(() => expect(pidIn('child')).toBeGreaterThan(0), { timeout: 10_000 })
     runner.kill('SIGKILL')
-    await vi.waitFor(() => expect([alive(pidIn('child')), alive(pidIn('shell'))]).toEqual([false, false]), { timeout: 5_000 })
+    await vi.waitFor(() => expect([alive(pidIn('child')), alive(pidIn('shell'))]).toEqual([false, false]), {
+      timeout: 5_000,
+    })
   })
 })
 
 describe('the environment of commands', () => {
   it('has the tools of the checkout first and nothing of the launcher', () => {
     const env = commandEnvironment(
-      { PATH: '/a/node_modules/.bin:/usr/bin', npm_lifecycle_event: 'demo', INIT_CWD: '/a', GIT_DIR: '/b', NODE_TEST_CONTEXT: 'child', HOME: '/h', OPENAI_API_KEY: 'k', npm_config_registry: 'r' },
+      {
+        PATH: '/a/node_modules/.bin:/usr/bin',
+        npm_lifecycle_event: 'demo',
+        INIT_CWD: '/a',
+        GIT_DIR: '/b',
+        NODE_TEST_CONTEXT: 'child',
+        HOME: '/h',
+        OPENAI_API_KEY: 'k',
+        npm_config_registry: 'r',
+      },
       '/work',
     )
     expect(env).toEqual({ PATH: '/work/node_modules/.bin:/usr/bin', HOME: '/h', npm_config_registry: 'r' })

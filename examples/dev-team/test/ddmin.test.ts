@@ -5,30 +5,39 @@ import { ddmin } from '../src/repair/ddmin.ts'
 describe('ddmin', () => {
   it('finds exactly the needed items when each of them is needed', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(fc.nat(59), { minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 5 }), async (needed, parallel) => {
-        const found = await ddmin({
-          items: Array.from({ length: 60 }, (_, i) => i),
-          passes: async (items) => needed.every((item) => items.includes(item)),
-          parallel: () => parallel,
-        })
-        expect(found).toEqual([...needed].sort((a, b) => a - b))
-      }),
+      fc.asyncProperty(
+        fc.uniqueArray(fc.nat(59), { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (needed, parallel) => {
+          const found = await ddmin({
+            items: Array.from({ length: 60 }, (_, i) => i),
+            passes: async (items) => needed.every((item) => items.includes(item)),
+            parallel: () => parallel,
+          })
+          expect(found).toEqual([...needed].sort((a, b) => a - b))
+        },
+      ),
       { numRuns: 300 },
     )
   })
 
   it('is 1-minimal for any rule: nothing can be left out of what it finds', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 12 }), fc.array(fc.nat(4095), { maxLength: 6 }), async (size, masks) => {
-        // Not monotone: some sets pass, their supersets need not.
-        const passing = new Set([...masks.map((mask) => mask & (2 ** size - 1)), 2 ** size - 1])
-        const passes = async (items: readonly number[]) => passing.has(items.reduce((mask, item) => mask | (1 << item), 0))
-        const found = await ddmin({ items: Array.from({ length: size }, (_, i) => i), passes, parallel: () => 3 })
-        expect(await passes(found)).toBe(true)
-        if (found.length > 1) {
-          for (const item of found) expect(await passes(found.filter((other) => other !== item))).toBe(false)
-        }
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(fc.nat(4095), { maxLength: 6 }),
+        async (size, masks) => {
+          // Not monotone: some sets pass, their supersets need not.
+          const passing = new Set([...masks.map((mask) => mask & (2 ** size - 1)), 2 ** size - 1])
+          const passes = async (items: readonly number[]) =>
+            passing.has(items.reduce((mask, item) => mask | (1 << item), 0))
+          const found = await ddmin({ items: Array.from({ length: size }, (_, i) => i), passes, parallel: () => 3 })
+          expect(await passes(found)).toBe(true)
+          if (found.length > 1) {
+            for (const item of found) expect(await passes(found.filter((other) => other !== item))).toBe(false)
+          }
+        },
+      ),
       { numRuns: 500 },
     )
   })

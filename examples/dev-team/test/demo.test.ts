@@ -71,7 +71,13 @@ describe('the demo on its sample', () => {
   })
 
   it('has the whole suite and the types reviewed', () => {
-    expect(one('review.done')).toMatchObject({ by: 'reviewer', of: 'smallest', accepted: true, suite: '24/24 tests', types: 'types clean' })
+    expect(one('review.done')).toMatchObject({
+      by: 'reviewer',
+      of: 'smallest',
+      accepted: true,
+      suite: '24/24 tests',
+      types: 'types clean',
+    })
   })
 
   it('ends with a balance in which nothing is missing', () => {

@@ -22,11 +22,17 @@ const diffOf = async (before: string | Buffer, after: string | Buffer): Promise<
   writeFileSync(join(folder, 'before'), before)
   writeFileSync(join(folder, 'after'), after)
   const { stdout } = await git.try(['diff', '--no-index', '--unified=0', '--binary', '--no-renames', 'before', 'after'])
-  return stdout.toString('latin1').replaceAll('a/before', 'a/file').replaceAll('b/after', 'b/file').replaceAll('b/before', 'b/file').replaceAll('a/after', 'a/file')
+  return stdout
+    .toString('latin1')
+    .replaceAll('a/before', 'a/file')
+    .replaceAll('b/after', 'b/file')
+    .replaceAll('b/before', 'b/file')
+    .replaceAll('a/after', 'a/file')
 }
 const applied = async (before: string | Buffer, patch: string): Promise<Buffer> => {
   writeFileSync(join(folder, 'file'), before)
-  if (patch !== '') await git.run(['apply', '--unidiff-zero', '--whitespace=nowarn', '-'], { input: Buffer.from(patch, 'latin1') })
+  if (patch !== '')
+    await git.run(['apply', '--unidiff-zero', '--whitespace=nowarn', '-'], { input: Buffer.from(patch, 'latin1') })
   return readFileSync(join(folder, 'file'))
 }
 
@@ -84,9 +90,27 @@ describe('dividing a change', () => {
 
   it('reads new, removed and differently named files', () => {
     const files = parseChanges(
-      ['diff --git a/new b/new', 'new file mode 100644', 'index 000..111', '--- /dev/null', '+++ b/new', '@@ -0,0 +1,2 @@', '+a', '+b',
-        'diff --git a/empty b/empty', 'deleted file mode 100644', 'index 111..000',
-        'diff --git a/m\u00c3\u00bc b/m\u00c3\u00bc', 'index 1..2 100644', '--- a/m\u00c3\u00bc', '+++ b/m\u00c3\u00bc', '@@ -3 +3 @@', '-x', '+y', ''].join('\n'),
+      [
+        'diff --git a/new b/new',
+        'new file mode 100644',
+        'index 000..111',
+        '--- /dev/null',
+        '+++ b/new',
+        '@@ -0,0 +1,2 @@',
+        '+a',
+        '+b',
+        'diff --git a/empty b/empty',
+        'deleted file mode 100644',
+        'index 111..000',
+        'diff --git a/m\u00c3\u00bc b/m\u00c3\u00bc',
+        'index 1..2 100644',
+        '--- a/m\u00c3\u00bc',
+        '+++ b/m\u00c3\u00bc',
+        '@@ -3 +3 @@',
+        '-x',
+        '+y',
+        '',
+      ].join('\n'),
     )
     expect(files.map(({ path, whole, hunks }) => ({ path, whole, hunks: hunks.length }))).toEqual([
       { path: 'new', whole: true, hunks: 1 },

@@ -1,4 +1,15 @@
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -45,6 +56,9 @@ describe('working on a copy', () => {
     writeFileSync(join(worktree.path, 'a.txt'), 'changed by a test\n')
     await worktree.checkout(good)
     expect(await worktree.apply(Buffer.from('--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-1\n+patched\n'))).toBe(true)
+    // The patched file equals that of another commit: staging it would mark that object as used.
+    await worktree.checkout(good)
+    expect(await worktree.apply(Buffer.from('--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-1\n+2\n'))).toBe(true)
     rmSync(worktree.path, { recursive: true })
 
     expect(digest(input.folder)).toBe(before)
@@ -57,7 +71,12 @@ describe('working on a copy', () => {
     input.git('worktree', 'add', '--quiet', '--detach', join(place, 'linked'), loose)
     input.git('clone', '--quiet', '--bare', '.', join(place, 'bare.git'))
     input.git('clone', '--quiet', '--depth', '1', `file://${input.folder}`, join(place, 'shallow'))
-    const cases = [[input.folder, loose], [join(place, 'linked'), 'HEAD'], [join(place, 'bare.git'), 'main'], [join(place, 'shallow'), 'HEAD']] as const
+    const cases = [
+      [input.folder, loose],
+      [join(place, 'linked'), 'HEAD'],
+      [join(place, 'bare.git'), 'main'],
+      [join(place, 'shallow'), 'HEAD'],
+    ] as const
     for (const [i, [folder, revision]] of cases.entries()) {
       const repository = await openRepository(folder)
       const { sha } = await resolveCommit(repository, revision, '--bad')
@@ -73,7 +92,17 @@ describe('working on a copy', () => {
     mkdirSync(folder)
     const git = createGit({ cwd: folder })
     await git.run(['init', '--quiet', '--object-format=sha256', '.'])
-    await git.run(['-c', 'user.name=T', '-c', 'user.email=t@example.org', 'commit', '--quiet', '--allow-empty', '-m', 'one'])
+    await git.run([
+      '-c',
+      'user.name=T',
+      '-c',
+      'user.email=t@example.org',
+      'commit',
+      '--quiet',
+      '--allow-empty',
+      '-m',
+      'one',
+    ])
     const repository = await openRepository(folder)
     const { sha } = await resolveCommit(repository, 'HEAD', '--bad')
     expect(sha).toHaveLength(64)
@@ -97,6 +126,15 @@ describe('working on a copy', () => {
     expect(existsSync(join(worktree.path, 'build', 'cache'))).toBe(true)
   })
 
+  it('takes away what a patch made, ignored files too', async () => {
+    const one = input.commit('one', { '.gitignore': 'dist/\n' })
+    const worktree = await addWorktree({ repository: await copyOf(), path: join(place, 'work'), commit: one })
+    expect(await worktree.apply(Buffer.from('--- /dev/null\n+++ b/dist/made.js\n@@ -0,0 +1 @@\n+1\n'))).toBe(true)
+    expect(existsSync(join(worktree.path, 'dist', 'made.js'))).toBe(true)
+    await worktree.checkout(one)
+    expect(existsSync(join(worktree.path, 'dist', 'made.js'))).toBe(false)
+  })
+
   it('says when a patch does not apply, and changes nothing then', async () => {
     const one = input.commit('one', { 'a.txt': '1\n' })
     const worktree = await addWorktree({ repository: await copyOf(), path: join(place, 'work'), commit: one })
@@ -113,7 +151,11 @@ describe('working on a copy', () => {
     const own = input.commit('own', { 'c.txt': '1\n' })
     input.git('merge', '--quiet', '--no-ff', '-m', 'merge', 'side')
     const bad = input.git('rev-parse', 'HEAD')
-    const range = await commitRange(await openRepository(input.folder), { sha: good, subject: '' }, { sha: bad, subject: '' })
+    const range = await commitRange(
+      await openRepository(input.folder),
+      { sha: good, subject: '' },
+      { sha: bad, subject: '' },
+    )
     expect(range).toEqual({ commits: [own, bad], merges: 1 })
     expect(range.commits).not.toContain(side)
   })
@@ -127,9 +169,14 @@ describe('working on a copy', () => {
 
 describe('linking installed dependencies', () => {
   it('links each package, keeps caches out, and leads packages of a workspace to the worktree', async () => {
-    const one = input.commit('one', { 'package.json': '{}', 'packages/own/index.js': '1\n', '.gitignore': 'node_modules\n' })
+    const one = input.commit('one', {
+      'package.json': '{}',
+      'packages/own/index.js': '1\n',
+      '.gitignore': 'node_modules\n',
+    })
     const modules = join(input.folder, 'node_modules')
-    for (const path of ['plain', '@scope/scoped', '.bin', '.cache', '.vite']) mkdirSync(join(modules, path), { recursive: true })
+    for (const path of ['plain', '@scope/scoped', '.bin', '.cache', '.vite'])
+      mkdirSync(join(modules, path), { recursive: true })
     writeFileSync(join(modules, 'plain', 'index.js'), 'plain\n')
     writeFileSync(join(modules, '@scope', 'scoped', 'index.js'), 'scoped\n')
     symlinkSync('../packages/own', join(modules, 'own'))

@@ -1,6 +1,6 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createPlace, type Place } from './support/demo.ts'
 import { createRepository, digest, type TestRepository } from './support/repository.ts'
 
@@ -17,7 +17,15 @@ beforeEach(() => {
 afterEach(() => place.remove())
 
 /** Fast at both ends, without end between them: the search is in the middle when it is interrupted. */
-const ARGS = ['--json', '--repo', 'input', '--good', 'v1', '--test', 'grep -q good state.txt && test ! -e note.txt || { grep -q bad state.txt && exit 1; sleep 600 & wait; }']
+const ARGS = [
+  '--json',
+  '--repo',
+  'input',
+  '--good',
+  'v1',
+  '--test',
+  'grep -q good state.txt && test ! -e note.txt || { grep -q bad state.txt && exit 1; sleep 600 & wait; }',
+]
 
 const nothingLeft = (): void => {
   expect(place.leftProcesses()).toEqual([])
@@ -29,17 +37,21 @@ describe('an end in the middle', () => {
   it.each([
     ['Ctrl-C', 'SIGINT', 130],
     ['a request to end', 'SIGTERM', 143],
-  ] as const)('%s while tests run leaves no process, no worktree, no file', { timeout: 120_000 }, async (_, signal, code) => {
-    const before = digest(input.folder)
-    const demo = place.start(ARGS)
-    await demo.seen('search.round')
-    const { commit } = await demo.seen('run.started', (event) => event.patched === false && event.agent !== undefined)
-    expect(commit).toMatch(/^[0-9a-f]{40}$/)
-    demo.child.kill(signal)
-    expect(await demo.end).toMatchObject({ code, stderr: '' })
-    nothingLeft()
-    expect(digest(input.folder)).toBe(before)
-  })
+  ] as const)(
+    '%s while tests run leaves no process, no worktree, no file',
+    { timeout: 120_000 },
+    async (_, signal, code) => {
+      const before = digest(input.folder)
+      const demo = place.start(ARGS)
+      await demo.seen('search.round')
+      const { commit } = await demo.seen('run.started', (event) => event.patched === false && event.agent !== undefined)
+      expect(commit).toMatch(/^[0-9a-f]{40}$/)
+      demo.child.kill(signal)
+      expect(await demo.end).toMatchObject({ code, stderr: '' })
+      nothingLeft()
+      expect(digest(input.folder)).toBe(before)
+    },
+  )
 
   it('a closed terminal before the agents have met leaves nothing either', { timeout: 120_000 }, async () => {
     const demo = place.start(ARGS)
@@ -49,25 +61,30 @@ describe('an end in the middle', () => {
     nothingLeft()
   })
 
-  it('the crash of an agent that cannot be replaced is told in a sentence and leaves nothing', { timeout: 120_000 }, async () => {
+  it('the crash of an agent that cannot be replaced is told in a sentence and leaves nothing', {
+    timeout: 120_000,
+  }, async () => {
     const demo = place.start(ARGS)
     await demo.seen('search.round')
     const [reviewer] = place.leftProcesses().filter((line) => line.includes('reviewer.json'))
     process.kill(Number(reviewer?.split(' ')[0]), 'SIGKILL')
     const { code, events } = await demo.end
     expect(code).toBe(1)
-    expect(events.at(-1)).toMatchObject({ type: 'failed', kind: 'OTHER', message: 'reviewer ended unexpectedly (SIGKILL)' })
+    expect(events.at(-1)).toMatchObject({
+      type: 'failed',
+      kind: 'OTHER',
+      message: 'reviewer ended unexpectedly (SIGKILL)',
+    })
     nothingLeft()
   })
 
-  it('kill -9 of the command itself leaves no process', { timeout: 120_000 }, async () => {
+  it('kill -9 of the command itself leaves nothing, as the agents notice that they are alone', {
+    timeout: 120_000,
+  }, async () => {
     const demo = place.start(ARGS)
     await demo.seen('search.round')
     demo.child.kill('SIGKILL')
     await demo.end
-    // Nobody is left to remove the folder; the agents notice that they are alone.
-    for (let waited = 0; place.leftProcesses().length > 0 && waited < 100; waited++) await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(place.leftProcesses()).toEqual([])
-    expect(readdirSync(place.folder)).not.toContain('out')
+    await vi.waitFor(nothingLeft, { timeout: 30_000, interval: 100 })
   })
 })

@@ -3,7 +3,10 @@ import { roundsNeeded, type SearchEvent, searchCulprit, type Verdict } from '../
 
 const commitsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `c${i}`)
 const indexOf = (commit: string): number => Number(commit.slice(1))
-const verdictFor = (culprit: number) => (commit: string): Verdict => (indexOf(commit) < culprit ? 'pass' : 'fail')
+const verdictFor =
+  (culprit: number) =>
+  (commit: string): Verdict =>
+    indexOf(commit) < culprit ? 'pass' : 'fail'
 
 describe('k-ary search', () => {
   it('finds the culprit at every place of 1..200 commits with 1..5 testers, within the bound of rounds', async () => {
@@ -34,7 +37,8 @@ describe('k-ary search', () => {
         commits: commitsOf(200),
         parallel: () => 1 + (culprit % 5),
         test: async (commit, signal) => {
-          for (let i = (turn = (turn * 7 + 3) % 11); i > 0; i--) await Promise.resolve()
+          turn = (turn * 7 + 3) % 11
+          for (let i = turn; i > 0; i--) await Promise.resolve()
           signal.throwIfAborted()
           return verdict(commit)
         },
@@ -122,7 +126,8 @@ describe('k-ary search', () => {
       commits: commitsOf(20),
       parallel: () => 2,
       signal: controller.signal,
-      test: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      test: (_, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     })
     controller.abort(new Error('stopped'))
     await expect(search).rejects.toThrow('stopped')

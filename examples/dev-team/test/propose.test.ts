@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { proposeByModel } from '../src/agents/propose.ts'
 import type { TestRun } from '../src/agents/test-client.ts'
 import { borrowObjects } from '../src/git/copy.ts'
+import { copyCommits } from '../src/git/own-objects.ts'
 import { openRepository } from '../src/git/repository.ts'
 import { addWorktree } from '../src/git/worktree.ts'
 import { extractPatch, modelEndpoint } from '../src/repair/proposal.ts'
@@ -54,8 +55,9 @@ const propose = async (baseUrl: string, verdict: TestRun['verdict'] = 'pass', ac
   const input = createRepository(join(place, 'input'))
   input.commit('good', { 'a.txt': 'fine\n', 'test/a.test.js': '1\n' })
   const culprit = input.commit('culprit', { 'a.txt': 'broken\n', 'test/a.test.js': '2\n' })
-  await borrowObjects(await openRepository(input.folder), join(place, 'copy.git'))
-  const worktree = await addWorktree({ repository: join(place, 'copy.git'), path: join(place, 'work'), commit: culprit })
+  await borrowObjects(await openRepository(input.folder), join(place, 'borrowed.git'))
+  await copyCommits({ repository: join(place, 'borrowed.git'), folder: join(place, 'own.git'), commits: [culprit] })
+  const worktree = await addWorktree({ repository: join(place, 'own.git'), path: join(place, 'work'), commit: culprit })
   return proposeByModel({
     endpoint: { baseUrl, apiKey: 'key-1', model: 'small-1' },
     worktree,
@@ -64,7 +66,12 @@ const propose = async (baseUrl: string, verdict: TestRun['verdict'] = 'pass', ac
     reversal: await reverseCommit(worktree, { culprit, bad: culprit, merge: false }),
     client: {
       testers: async () => 1,
-      run: async ({ patch }) => ({ verdict: patch ? verdict : 'fail', summary: '1/2 tests', excerpt: 'expected fine', durationMs: 1 }),
+      run: async ({ patch }) => ({
+        verdict: patch ? verdict : 'fail',
+        summary: '1/2 tests',
+        excerpt: 'expected fine',
+        durationMs: 1,
+      }),
     },
     accept: async () => accepted,
     signal: new AbortController().signal,
@@ -78,7 +85,11 @@ describe('a patch proposed by a model', () => {
     expect(note).toBe('accepted by testers and reviewer')
     expect(patch?.toString()).toContain('+mended')
     expect(asked).toHaveLength(1)
-    expect(asked[0]).toMatchObject({ url: '/v1/chat/completions', authorization: 'Bearer key-1', body: { model: 'small-1' } })
+    expect(asked[0]).toMatchObject({
+      url: '/v1/chat/completions',
+      authorization: 'Bearer key-1',
+      body: { model: 'small-1' },
+    })
     const told = asked[0]?.body.messages.at(-1)?.content ?? ''
     expect(told).toContain('+broken')
     expect(told).toContain('expected fine')
@@ -88,7 +99,10 @@ describe('a patch proposed by a model', () => {
 
   it('does not count when the test fails with it', async () => {
     const { baseUrl } = await standIn(PATCH)
-    expect(await propose(baseUrl, 'fail')).toMatchObject({ patch: undefined, note: 'the test fails with it: 1/2 tests' })
+    expect(await propose(baseUrl, 'fail')).toMatchObject({
+      patch: undefined,
+      note: 'the test fails with it: 1/2 tests',
+    })
   })
 
   it('does not count when the reviewer refuses it', async () => {

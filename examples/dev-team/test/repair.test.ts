@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { borrowObjects } from '../src/git/copy.ts'
+import { copyCommits } from '../src/git/own-objects.ts'
 import { openRepository } from '../src/git/repository.ts'
 import { addWorktree, type Worktree } from '../src/git/worktree.ts'
 import { isTestFile, normalizeProposal } from '../src/repair/accept-proposal.ts'
 import { reduceReversal } from '../src/repair/reduce-reversal.ts'
 import { reverseCommit } from '../src/repair/reversal.ts'
-import { createRepository, type TestRepository } from './support/repository.ts'
+import { createRepository, digest, type TestRepository } from './support/repository.ts'
 
 let place: string
 let input: TestRepository
@@ -18,13 +19,21 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(place, { recursive: true, force: true }))
 
-const open = async (): Promise<Worktree> => {
-  await borrowObjects(await openRepository(input.folder), join(place, 'copy.git'))
-  return addWorktree({ repository: join(place, 'copy.git'), path: join(place, 'work'), commit: input.git('rev-parse', 'HEAD') })
+const open = async (culprit = 'HEAD'): Promise<Worktree> => {
+  const commit = input.git('rev-parse', 'HEAD')
+  await borrowObjects(await openRepository(input.folder), join(place, 'borrowed.git'))
+  const repository = join(place, 'own.git')
+  await copyCommits({
+    repository: join(place, 'borrowed.git'),
+    folder: repository,
+    commits: [commit, input.git('rev-parse', culprit)],
+  })
+  return addWorktree({ repository, path: join(place, 'work'), commit })
 }
 const text = (lines: readonly string[]): string => `${lines.join('\n')}\n`
 const numbers = Array.from({ length: 30 }, (_, i) => `line ${i}`)
-const changed = (...changes: [number, string][]): string => text(numbers.map((line, i) => changes.find(([at]) => at === i)?.[1] ?? line))
+const changed = (...changes: [number, string][]): string =>
+  text(numbers.map((line, i) => changes.find(([at]) => at === i)?.[1] ?? line))
 
 /** A tester that judges the text of a.txt. */
 const judge = (worktree: Worktree, commit: string, passes: (a: string) => boolean) => ({
@@ -32,16 +41,25 @@ const judge = (worktree: Worktree, commit: string, passes: (a: string) => boolea
   run: async ({ patch }: { patch: Uint8Array }) => {
     await worktree.checkout(commit)
     if (!(await worktree.apply(patch))) return { verdict: 'skip', summary: 'does not apply' }
-    return { verdict: passes(readFileSync(join(worktree.path, 'a.txt'), 'utf8')) ? 'pass' : 'fail', summary: '1/2 tests' }
+    return {
+      verdict: passes(readFileSync(join(worktree.path, 'a.txt'), 'utf8')) ? 'pass' : 'fail',
+      summary: '1/2 tests',
+    }
   },
 })
 
 describe('the smallest repair', () => {
   it('is the one line of several that matters, although later commits moved it', async () => {
     input.commit('good', { 'a.txt': text(numbers), 'b.txt': '1\n' })
-    const culprit = input.commit('culprit', { 'a.txt': changed([3, 'x'], [4, 'y'], [5, 'broken'], [20, 'z']), 'b.txt': '2\n' })
-    const bad = input.commit('later', { 'a.txt': `first\nsecond\n${changed([3, 'x'], [4, 'y'], [5, 'broken'], [20, 'z'], [29, 'end'])}` })
-    const worktree = await open()
+    const culprit = input.commit('culprit', {
+      'a.txt': changed([3, 'x'], [4, 'y'], [5, 'broken'], [20, 'z']),
+      'b.txt': '2\n',
+    })
+    const bad = input.commit('later', {
+      'a.txt': `first\nsecond\n${changed([3, 'x'], [4, 'y'], [5, 'broken'], [20, 'z'], [29, 'end'])}`,
+    })
+    const worktree = await open(culprit)
+    const before = digest(input.folder)
     const reversal = await reverseCommit(worktree, { culprit, bad, merge: false })
     expect(reversal.conflicts).toEqual([])
     const found = await reduceReversal({
@@ -60,13 +78,15 @@ describe('the smallest repair', () => {
     expect(found.patch.toString()).toMatch(/^ line 6$/m)
     await worktree.checkout(bad)
     await worktree.git.run(['apply', '--check', '-'], { input: found.patch })
+    // Git marks an object as used anew by the time of its file, unless the object is a copy.
+    expect(digest(input.folder)).toBe(before)
   })
 
   it('comes from the part that can be taken back when later commits changed some of the same lines', async () => {
     input.commit('good', { 'a.txt': text(numbers) })
     const culprit = input.commit('culprit', { 'a.txt': changed([5, 'broken'], [20, 'other']) })
     const bad = input.commit('later', { 'a.txt': changed([5, 'broken'], [20, 'changed again']) })
-    const worktree = await open()
+    const worktree = await open(culprit)
     const reversal = await reverseCommit(worktree, { culprit, bad, merge: false })
     expect(reversal.conflicts).toEqual(['a.txt'])
     const found = await reduceReversal({
@@ -85,7 +105,7 @@ describe('the smallest repair', () => {
     input.commit('good', { 'a.txt': text(numbers) })
     const culprit = input.commit('culprit', { 'a.txt': changed([5, 'broken']) })
     const bad = input.commit('later', { 'a.txt': changed([5, 'changed again']) })
-    const worktree = await open()
+    const worktree = await open(culprit)
     await expect(reverseCommit(worktree, { culprit, bad, merge: false })).rejects.toMatchObject({
       kind: 'NO_REPAIR',
       message: 'Later commits changed the same lines as the culprit in a.txt, so it cannot be taken back.',
@@ -131,7 +151,7 @@ describe('the smallest repair', () => {
     input.commit('good', { 'a.txt': text(numbers), 'b.txt': '1\n' })
     const culprit = input.commit('culprit', { 'a.txt': changed([5, 'broken']), 'b.txt': '2\n' })
     const bad = input.commit('later', { 'b.txt': null })
-    const worktree = await open()
+    const worktree = await open(culprit)
     const { files, conflicts } = await reverseCommit(worktree, { culprit, bad, merge: false })
     expect(conflicts).toEqual(['b.txt'])
     expect(files.map(({ path }) => path)).toEqual(['a.txt'])
@@ -139,30 +159,50 @@ describe('the smallest repair', () => {
 })
 
 describe('a proposed patch', () => {
-  const proposal = (from: string, to: string, path = 'a.txt'): string => `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,9 @@\n-${from}\n+${to}\n`
+  const proposal = (from: string, to: string, path = 'a.txt'): string =>
+    `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,9 @@\n-${from}\n+${to}\n`
 
   it('is taken although its counts are wrong, and written anew by git', async () => {
     const commit = input.commit('one', { 'a.txt': 'old\n' })
     const worktree = await open()
-    const normal = await normalizeProposal(worktree, { commit, proposal: proposal('old', 'new'), allowed: new Set(['a.txt']) })
+    const normal = await normalizeProposal(worktree, {
+      commit,
+      proposal: proposal('old', 'new'),
+      allowed: new Set(['a.txt']),
+    })
     expect(normal).toMatchObject({ files: ['a.txt'] })
     await worktree.git.run(['apply', '--check', '-'], { input: (normal as { patch: Buffer }).patch })
   })
 
   it.each([
     ['does not apply', proposal('other', 'new'), 'it does not apply'],
-    ['changes another file', proposal('old', 'new', 'b.txt'), 'it changes b.txt, which is a test or was not changed by the culprit'],
+    [
+      'changes another file',
+      proposal('old', 'new', 'b.txt'),
+      'it changes b.txt, which is a test or was not changed by the culprit',
+    ],
     ['leaves the worktree', proposal('old', 'new', '../outside.txt'), 'it does not apply'],
     ['writes below .git', '--- /dev/null\n+++ b/.git/hooks/post-checkout\n@@ -0,0 +1 @@\n+x\n', 'it does not apply'],
   ])('is refused when it %s', async (_, patch, refused) => {
     const commit = input.commit('one', { 'a.txt': 'old\n', 'b.txt': 'old\n' })
     const worktree = await open()
-    expect(await normalizeProposal(worktree, { commit, proposal: patch, allowed: new Set(['a.txt']) })).toEqual({ refused })
+    expect(await normalizeProposal(worktree, { commit, proposal: patch, allowed: new Set(['a.txt']) })).toEqual({
+      refused,
+    })
     expect(await worktree.git.text(['status', '--porcelain'])).toBe('')
   })
 
   it('may not weaken tests', () => {
-    const tests = ['test/a.js', 'src/__tests__/a.ts', 'src/a.test.ts', 'src/a.spec.js', 'tests/a.py', 'pkg/a_test.go', 'test_a.py', 'spec/a_spec.rb']
+    const tests = [
+      'test/a.js',
+      'src/__tests__/a.ts',
+      'src/a.test.ts',
+      'src/a.spec.js',
+      'tests/a.py',
+      'pkg/a_test.go',
+      'test_a.py',
+      'spec/a_spec.rb',
+    ]
     expect(tests.filter((path) => !isTestFile(path))).toEqual([])
     expect(['src/latest.ts', 'src/contest/a.ts', 'src/testing-library.ts', 'protest.js'].filter(isTestFile)).toEqual([])
   })

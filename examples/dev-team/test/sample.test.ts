@@ -63,9 +63,15 @@ describe('the sample repository', () => {
       const { path, checkout } = await worktreeOf(`work-${worker}`)
       for (const i of chosen.filter((_, turn) => turn % 2 === worker)) {
         await checkout(sample.commits[i] as string)
-        const { code, output } = await runCommand({ command: SAMPLE_TEST, cwd: path, env: process.env, limitMs: 20_000 })
+        const { code, output } = await runCommand({
+          command: SAMPLE_TEST,
+          cwd: path,
+          env: process.env,
+          limitMs: 20_000,
+        })
         expect({ i, code }).toEqual({ i, code: i < place ? 0 : 1 })
-        if (i >= place) expect(output.match(/^not ok .*$/gm)).toEqual(['not ok 3 - the bulk price begins at the tenth piece'])
+        if (i >= place)
+          expect(output.match(/^not ok .*$/gm)).toEqual(['not ok 3 - the bulk price begins at the tenth piece'])
       }
     }
     await Promise.all([check(0), check(1)])
@@ -87,12 +93,22 @@ describe('the sample repository', () => {
       add(cart, 'pen', 100, 10)
       console.log(subtotal(cart))
     }`
-    const { stdout } = await execute(process.execPath, ['--input-type=module', '--eval', script, pathToFileURL(join(folder, 'code')).href])
+    const { stdout } = await execute(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      script,
+      pathToFileURL(join(folder, 'code')).href,
+    ])
     expect(stdout.trim().split('\n').map(Number)).toEqual(sample.commits.map((_, i) => (i < place ? 900 : 1000)))
   })
 
   it('has a suite in which nothing but that test fails at the newest commit', { timeout: 30_000 }, async () => {
-    const { code, output } = await runCommand({ command: SAMPLE_SUITE, cwd: sample.folder, env: process.env, limitMs: 20_000 })
+    const { code, output } = await runCommand({
+      command: SAMPLE_SUITE,
+      cwd: sample.folder,
+      env: process.env,
+      limitMs: 20_000,
+    })
     const count = countTests(output)
     expect(code).toBe(1)
     expect(count?.total).toBeGreaterThanOrEqual(20)

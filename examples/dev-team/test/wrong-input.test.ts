@@ -26,9 +26,18 @@ const own = (more: Record<string, string>): string[] =>
   Object.entries({ '--repo': 'input', '--good': good, '--test': TEST, ...more }).flat()
 
 /** Exit code, what the message must name, what the hint must name. */
-const check = async (kind: FailureKind, args: readonly string[], message: RegExp, hint: RegExp, env: NodeJS.ProcessEnv = {}): Promise<void> => {
+const check = async (
+  kind: FailureKind,
+  args: readonly string[],
+  message: RegExp,
+  hint: RegExp,
+  env: NodeJS.ProcessEnv = {},
+): Promise<void> => {
   const end = await place.run(args, env)
-  expect({ code: end.code, stderr: end.stderr }).toEqual({ code: EXIT_CODES[kind], stderr: expect.stringMatching(message) })
+  expect({ code: end.code, stderr: end.stderr }).toEqual({
+    code: EXIT_CODES[kind],
+    stderr: expect.stringMatching(message),
+  })
   expect(end.stderr).toMatch(hint)
   expect(end.stderr).not.toMatch(/^\s+at .*:\d+/m)
   expect(place.leftFiles()).toEqual([])
@@ -39,32 +48,101 @@ describe('input that cannot work ends with a sentence, a hint and its own exit c
   const early: [string, FailureKind, () => string[], RegExp, RegExp, NodeJS.ProcessEnv?][] = [
     ['an unknown option', 'USAGE', () => ['--rpeo', '.'], /Unknown option '--rpeo'/, /--help/],
     ['an argument too many', 'USAGE', () => ['here'], /Too many arguments/, /--help/],
-    ['no good revision', 'USAGE', () => ['--repo', 'input', '--test', TEST], /--good must be given/, /--repo \. --good/],
+    [
+      'no good revision',
+      'USAGE',
+      () => ['--repo', 'input', '--test', TEST],
+      /--good must be given/,
+      /--repo \. --good/,
+    ],
     ['an empty test', 'USAGE', () => own({ '--test': ' ' }), /--test must be given/, /--test "npm test"/],
     ['a timeout that is no number', 'USAGE', () => own({ '--timeout': 'soon' }), /--timeout soon/, /1 to 3600/],
     ['no git', 'NO_GIT', () => own({}), /git cannot be started/, /Install git/, { PATH: '/nonexistent' }],
     ['no git, for the sample', 'NO_GIT', () => [], /git cannot be started/, /Install git/, { PATH: '/nonexistent' }],
-    ['a folder that does not exist', 'NOT_A_REPOSITORY', () => own({ '--repo': 'missing' }), /There is no folder .*missing/, /--repo/],
-    ['a folder that is no repository', 'NOT_A_REPOSITORY', () => own({ '--repo': 'plain' }), /plain is not in a git repository/, /--repo/],
-    ['an unknown good revision', 'UNKNOWN_REVISION', () => own({ '--good': 'v9.9' }), /--good v9\.9 is no commit/, /git log/],
-    ['a revision like an option', 'UNKNOWN_REVISION', () => own({ '--bad': '-rf' }), /--bad -rf is no commit/, /git log/],
-    ['revisions that are swapped', 'NOT_A_DESCENDANT', () => own({ '--good': bad, '--bad': good }), /does not descend/, /swap/],
-    ['revisions without a common past', 'NOT_A_DESCENDANT', () => own({ '--bad': 'elsewhere' }), /does not descend/, /merge-base/],
+    [
+      'a folder that does not exist',
+      'NOT_A_REPOSITORY',
+      () => own({ '--repo': 'missing' }),
+      /There is no folder .*missing/,
+      /--repo/,
+    ],
+    [
+      'a folder that is no repository',
+      'NOT_A_REPOSITORY',
+      () => own({ '--repo': 'plain' }),
+      /plain is not in a git repository/,
+      /--repo/,
+    ],
+    [
+      'an unknown good revision',
+      'UNKNOWN_REVISION',
+      () => own({ '--good': 'v9.9' }),
+      /--good v9\.9 is no commit/,
+      /git log/,
+    ],
+    [
+      'a revision like an option',
+      'UNKNOWN_REVISION',
+      () => own({ '--bad': '-rf' }),
+      /--bad -rf is no commit/,
+      /git log/,
+    ],
+    [
+      'revisions that are swapped',
+      'NOT_A_DESCENDANT',
+      () => own({ '--good': bad, '--bad': good }),
+      /does not descend/,
+      /swap/,
+    ],
+    [
+      'revisions without a common past',
+      'NOT_A_DESCENDANT',
+      () => own({ '--bad': 'elsewhere' }),
+      /does not descend/,
+      /merge-base/,
+    ],
     ['the same revision twice', 'NOT_A_DESCENDANT', () => own({ '--bad': good }), /same commit/, /older --good/],
   ]
   it.concurrent.each(early)('%s', { timeout: 60_000 }, async (_, kind, args, message, hint, env) => {
     const end = await place.run(args(), env)
-    expect({ code: end.code, stderr: end.stderr }).toEqual({ code: EXIT_CODES[kind], stderr: expect.stringMatching(message) })
+    expect({ code: end.code, stderr: end.stderr }).toEqual({
+      code: EXIT_CODES[kind],
+      stderr: expect.stringMatching(message),
+    })
     expect(end.stderr).toMatch(hint)
     expect(end.stderr).not.toMatch(/^\s+at .*:\d+/m)
     expect(end.stdout).toBe('')
   })
 
   it.each<[string, FailureKind, () => string[], RegExp, RegExp]>([
-    ['a good revision that fails', 'GOOD_FAILS', () => own({ '--test': 'echo no luck; false' }), /good revision .{7} fails as well: no luck/, /older --good/],
-    ['a bad revision that passes', 'BAD_PASSES', () => own({ '--test': 'true' }), /bad revision .{7} does not fail/, /Nothing is broken/],
-    ['a flaky test', 'FLAKY', () => own({ '--test': `grep -q good state.txt || mkdir ${join(place.folder, 'first')}` }), /flaky: .{7} failed in one run and passed in another/, /Narrow --test/],
-    ['a test command that does not exist', 'TEST_NOT_FOUND', () => own({ '--test': 'no-such-command' }), /could not be run at .{7}: .*no-such-command.*not found/, /typing errors/],
+    [
+      'a good revision that fails',
+      'GOOD_FAILS',
+      () => own({ '--test': 'echo no luck; false' }),
+      /good revision .{7} fails as well: no luck/,
+      /older --good/,
+    ],
+    [
+      'a bad revision that passes',
+      'BAD_PASSES',
+      () => own({ '--test': 'true' }),
+      /bad revision .{7} does not fail/,
+      /Nothing is broken/,
+    ],
+    [
+      'a flaky test',
+      'FLAKY',
+      () => own({ '--test': `grep -q good state.txt || mkdir ${join(place.folder, 'first')}` }),
+      /flaky: .{7} failed in one run and passed in another/,
+      /Narrow --test/,
+    ],
+    [
+      'a test command that does not exist',
+      'TEST_NOT_FOUND',
+      () => own({ '--test': 'no-such-command' }),
+      /could not be run at .{7}: .*no-such-command.*not found/,
+      /typing errors/,
+    ],
   ])('%s', { timeout: 120_000 }, async (_, kind, args, message, hint) => {
     await check(kind, args(), message, hint)
   })

@@ -145,9 +145,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       unblocked: (link) => outbox.unblocked(link),
       down(link, reason, last) {
         outbox.lost(link, reason)
+        const { agentId: other, epoch: life } = link.remote
+        if (reason.code === 'PEER_RESTARTED') {
+          // Its new link is there already: this is no disconnect, but the end of everything between us and its former life.
+          pending.disconnected(other, life, reason)
+          server.callerRestarted(other, life)
+        }
         if (!last) return
-        const other = link.remote.agentId
-        pending.disconnected(other, reason)
+        pending.disconnected(other, life, reason)
         server.callerLost(other)
         const graceful = reason.code === 'STOPPED'
         directory.unlinked(other, graceful)
@@ -415,7 +420,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     joinTopic(topic) {
       return network.subscribe(broadcastTopic(networkName, topic), ({ data }) => {
         try {
-          if (data.length > LIMITS.broadcast) throw new HermesError('TOO_LARGE')
+          if (data.length > LIMITS.broadcast) throw new HermesError('LIMIT_EXCEEDED')
           const { header, payload, from, contentType } = inbox.receiveBroadcast(topic, data, (sender, fingerprint) => {
             const entry = directory.get(sender)
             return entry?.key.fingerprint === fingerprint ? entry.key : undefined

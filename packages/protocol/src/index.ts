@@ -141,6 +141,7 @@ export {
   encodeJson,
   encodePayload,
   type HeartbeatPayload,
+  isJsonObject,
   type JsonObject,
   type JsonValue,
   type RequestPayload,
@@ -150,7 +151,10 @@ export {
   readEventPayload,
   readHeartbeatPayload,
   readRequestPayload,
+  type RetryPolicy,
   readResponsePayload,
+  readToolCall,
+  type ToolCall,
 } from './payload/index.ts'
 export * from './schema/index.ts'
 export { broadcastTopic, LINK_PROTOCOL, presenceTopic, providerCid, providerKey, trustTopic } from './topics.ts'

@@ -22,7 +22,6 @@ describe('a busy world of 20 peers', () => {
     for (const [kind, count] of Object.entries(first.hits)) expect(`${kind} ${count}`).not.toBe(`${kind} 0`)
   })
 
-
   it('asks the machine for neither time nor randomness', async () => {
     const asked: string[] = []
     const spy = (holder: object, name: string) => {

@@ -1,7 +1,9 @@
+import { rm } from 'node:fs/promises'
 import { createPeer, isHermesError, type Peer } from 'hermes-peer'
 import type { z } from 'zod'
 import type { AgentEvent } from '../events.ts'
 import { isFailure } from '../failures.ts'
+import { printable } from '../process/printable.ts'
 import { type CommonConfig, readConfig } from './config.ts'
 import { forwardCalls, type WorkNames } from './forward-calls.ts'
 
@@ -25,6 +27,9 @@ export interface AgentPart<Config> {
   run?: (agent: Agent<Config>) => Promise<void>
 }
 
+/** The agents do it at the same time, and each meets what another has just removed. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }
+
 /** Longest polite stop of a peer, ms; the process ends then in any case. */
 const STOP_LIMIT_MS = 1_500
 
@@ -40,10 +45,12 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
   const bootstrap = messageOf('start')
   void messageOf('stop').then(() => stopping.abort())
   process.once('disconnect', () => stopping.abort())
+  let workspace: string | undefined
   process.once('SIGTERM', () => stopping.abort())
 
   try {
     const config = await readConfig(process.argv[2], part.config)
+    workspace = config.workspace
     const { addresses } = await Promise.race([bootstrap, aborted(stopping.signal)])
     const peer = createPeer({
       agentId: config.agentId,
@@ -56,6 +63,10 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
       bootstrap: addresses,
     })
     const calls = forwardCalls(peer, report)
+    peer.events.on('handler.ended', ({ capability, code, cause }) => {
+      if (code !== 'HANDLER_ERROR' || stopping.signal.aborted || !(cause instanceof Error)) return
+      report({ type: 'agent.fault', capability, reason: printable(cause.message, 500) })
+    })
     const agent = { config, peer, stopping: stopping.signal, report, work: calls.work }
     part.provide?.(agent)
     await peer.start()
@@ -72,6 +83,8 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
       process.exitCode = 1
     }
   }
+  // Whoever started this process was killed and can remove nothing any more.
+  if (!process.connected && workspace !== undefined) await rm(workspace, REMOVAL).catch(() => {})
   // The channel flushes what was reported; a handle that a dependency left open must not keep the process.
   if (process.connected) process.disconnect()
   setImmediate(() => process.exit())
@@ -79,7 +92,8 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
 
 function failed(error: unknown): AgentEvent {
   if (isFailure(error)) return { type: 'job.failed', kind: error.kind, message: error.message, hint: error.hint }
-  if (isHermesError(error)) return { type: 'agent.failed', message: `${error.code}: ${error.message}`, hint: error.hint }
+  if (isHermesError(error))
+    return { type: 'agent.failed', message: `${error.code}: ${error.message}`, hint: error.hint }
   console.error(error)
   return { type: 'agent.failed', message: (error as Error).message, hint: '' }
 }

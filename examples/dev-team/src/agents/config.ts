@@ -7,13 +7,16 @@ const common = z.object({
   network: z.string(),
   key: z.string(),
   trust: z.string(),
+  /** The folder of the whole run, to be removed by the agents should they be left alone. */
+  workspace: z.string(),
 })
 
 /** Where an agent that runs commands does so. */
 const bench = z.object({
-  /** Bare repository that every worktree of the team belongs to. */
+  /** Bare repository with all commits. */
   repository: z.string(),
-  worktree: z.string(),
+  /** For a repository of its own that borrows from it, and the worktree. */
+  folder: z.string(),
   /** Folder below the top of the repository in which commands run. */
   prefix: z.string(),
   setup: z.string().optional(),
@@ -28,7 +31,8 @@ export const reviewerConfig = common.extend({ bench, suite: z.string() })
 
 export const coderConfig = common.extend({
   repository: z.string(),
-  worktree: z.string(),
+  /** For copies of commits and their worktrees. */
+  folder: z.string(),
   callTimeoutMs: z.number(),
   maxTrials: z.number(),
 })

@@ -25,7 +25,15 @@ export function forwardCalls(
     report({ type: 'call.chosen', capability, to: agentId, reasons, work: workOf(correlationId), attempt })
   })
   peer.events.on('call.failover', ({ capability, from, to, code, correlationId }) => {
-    report({ type: 'call.failover', capability, from, to, code, work: workOf(correlationId), effects: EFFECTS.get(capability) ?? 'unknown' })
+    report({
+      type: 'call.failover',
+      capability,
+      from,
+      to,
+      code,
+      work: workOf(correlationId),
+      effects: EFFECTS.get(capability) ?? 'unknown',
+    })
   })
   peer.events.on('call.ended', ({ code }) => {
     if (code === 'CANCELLED') cancelled += 1

@@ -8,7 +8,6 @@ import type { TestClient } from './test-client.ts'
 export interface Proposed {
   /** Undefined when there is none that the testers and the reviewer accept. */
   readonly patch: Buffer | undefined
-  readonly files: readonly string[]
   readonly note: string
 }
 
@@ -35,14 +34,16 @@ export async function proposeByModel({
   accept: (patch: Buffer) => Promise<boolean>
   signal: AbortSignal
 }): Promise<Proposed> {
-  const refused = (note: string): Proposed => ({ patch: undefined, files: [], note: printable(note, 300) })
+  const refused = (note: string): Proposed => ({ patch: undefined, note: printable(note, 300) })
   try {
     const failing = await client.run({ commit: bad, excerpt: true }, signal)
     const paths = reversal.files.map(({ path }) => path).filter((path) => !isTestFile(path))
     const proposal = await askForPatch(
       endpoint,
       {
-        culprit: (await worktree.git.run(['show', '--no-color', '--no-ext-diff', '--format=%B', culprit])).toString('utf8'),
+        culprit: (await worktree.git.run(['show', '--no-color', '--no-ext-diff', '--format=%B', culprit])).toString(
+          'utf8',
+        ),
         failing: failing.excerpt,
         files: await presentText(worktree, bad, paths),
       },
@@ -54,16 +55,22 @@ export async function proposeByModel({
     const tested = await client.run({ commit: bad, patch: normal.patch }, signal)
     if (tested.verdict !== 'pass') return refused(`the test fails with it: ${tested.summary}`)
     if (!(await accept(normal.patch))) return refused('the reviewer refuses it')
-    return { patch: normal.patch, files: normal.files.map((path) => printable(path)), note: 'accepted by testers and reviewer' }
+    return { patch: normal.patch, note: 'accepted by testers and reviewer' }
   } catch (error) {
     signal.throwIfAborted()
     return refused((error as Error).message)
   }
 }
 
-async function presentText({ git }: Worktree, commit: string, paths: readonly string[]): Promise<{ path: string; text: string }[]> {
+async function presentText(
+  { git }: Worktree,
+  commit: string,
+  paths: readonly string[],
+): Promise<{ path: string; text: string }[]> {
   const files = await Promise.all(
     paths.slice(0, 20).map(async (path) => ({ path, found: await git.try(['cat-file', 'blob', `${commit}:${path}`]) })),
   )
-  return files.filter(({ found }) => found.code === 0).map(({ path, found }) => ({ path, text: found.stdout.toString('utf8') }))
+  return files
+    .filter(({ found }) => found.code === 0)
+    .map(({ path, found }) => ({ path, text: found.stdout.toString('utf8') }))
 }

@@ -6,8 +6,8 @@ import { printable } from '../process/printable.ts'
 import { summarize } from '../process/summary.ts'
 import { runAgent } from './agent.ts'
 import { reviewerConfig } from './config.ts'
-import { type Bench, createWorkbench, isBenchProblem } from './workbench.ts'
 import { fromBase64 } from './wire.ts'
+import { type Bench, createWorkbench, isBenchProblem } from './workbench.ts'
 
 await runAgent({
   config: reviewerConfig,
@@ -45,7 +45,10 @@ async function checkTypes({ folder, run }: Bench): Promise<{ result?: CommandRes
   if (!existsSync(join(folder, 'tsconfig.json'))) return { summary: 'no tsconfig.json' }
   if (!existsSync(join(folder, 'node_modules', '.bin', 'tsc'))) return { summary: 'no tsc in node_modules' }
   const result = await run('tsc --noEmit -p .')
-  return { result, summary: passed(result) ? 'types clean' : printable(result.output.split('\n').find(Boolean) ?? 'type errors', 300) }
+  return {
+    result,
+    summary: passed(result) ? 'types clean' : printable(result.output.split('\n').find(Boolean) ?? 'type errors', 300),
+  }
 }
 
 function passed(result: CommandResult | boolean | undefined): boolean {

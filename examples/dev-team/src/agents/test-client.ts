@@ -1,9 +1,9 @@
-import { type CallOptions, isError, isHermesError, type Peer } from 'hermes-peer'
+import { type CallOptions, isError, type Peer } from 'hermes-peer'
 import { runTests } from '../contracts.ts'
-import { failure } from '../failures.ts'
 import type { Trial } from '../search/confirm.ts'
 import type { WorkNames } from './forward-calls.ts'
 import { oneAtATime } from './one-at-a-time.ts'
+import { patiently } from './patiently.ts'
 import { correlationId, toBase64 } from './wire.ts'
 
 export interface TestRun extends Trial {
@@ -19,12 +19,6 @@ export interface TestClient {
   /** Testers that can be reached now; at least 1. */
   testers(): Promise<number>
 }
-
-/** Times that one piece of work is sent out again after the runtime gave up on it, for want of a free tester. */
-const MAX_REPEATS = 5
-const REPEATABLE: ReadonlySet<string> = new Set(['BUSY', 'QUEUE_FULL', 'RETRIES_EXHAUSTED', 'PEER_UNREACHABLE', 'NO_CANDIDATE', 'DRAINING'])
-/** Before it is sent out again, ms: about one test run. */
-const PAUSE_MS = 250
 
 export function createTestClient({
   peer,
@@ -43,7 +37,11 @@ export function createTestClient({
     const options: CallOptions = { timeoutMs, correlationId: id, ...(signal === undefined ? {} : { signal }) }
     const { commit, patch, excerpt } = input
     try {
-      const request = { commit, ...(patch === undefined ? {} : { patch: toBase64(patch) }), ...(excerpt ? { excerpt } : {}) }
+      const request = {
+        commit,
+        ...(patch === undefined ? {} : { patch: toBase64(patch) }),
+        ...(excerpt ? { excerpt } : {}),
+      }
       const done = await turns.run(id, () => peer.call(runTests, request, options))
       return { ...done, verdict: done.passed ? 'pass' : 'fail', excerpt: done.excerpt ?? '' }
     } catch (error) {
@@ -56,20 +54,7 @@ export function createTestClient({
   }
 
   return {
-    async run(input, signal) {
-      for (let repeats = 0; ; repeats++) {
-        try {
-          return await ask(input, signal)
-        } catch (error) {
-          signal?.throwIfAborted()
-          if (!isHermesError(error) || !REPEATABLE.has(error.code)) throw error
-          if (repeats >= MAX_REPEATS) {
-            throw failure('OTHER', `No tester could run the test: ${error.message}`, 'See what the testers said above.', error)
-          }
-          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * (repeats + 1)))
-        }
-      }
-    },
+    run: (input, signal) => patiently(() => ask(input, signal), signal),
     async testers() {
       const candidates = await peer.find({ capability: runTests.name })
       return Math.max(1, candidates.filter(({ status, usable }) => usable || status === 'online').length)

@@ -1,12 +1,12 @@
 import type { CallContext } from 'hermes-peer'
-import { cannotRunReasons, runTests } from '../contracts.ts'
+import { type cannotRunReasons, runTests } from '../contracts.ts'
 import type { CommandResult } from '../process/command.ts'
 import { printable } from '../process/printable.ts'
 import { summarize } from '../process/summary.ts'
 import { runAgent } from './agent.ts'
 import { testerConfig } from './config.ts'
-import { createWorkbench, isBenchProblem } from './workbench.ts'
 import { fromBase64 } from './wire.ts'
+import { createWorkbench, isBenchProblem } from './workbench.ts'
 
 /** Sent of a failing run when it is asked for, characters. */
 const EXCERPT = 4_000
@@ -47,7 +47,11 @@ await runAgent({
   },
 })
 
-function cannotRun(ctx: CallContext<typeof runTests>, reason: (typeof cannotRunReasons)[number], detail: string): Error {
+function cannotRun(
+  ctx: CallContext<typeof runTests>,
+  reason: (typeof cannotRunReasons)[number],
+  detail: string,
+): Error {
   return ctx.error('CANNOT_RUN', { reason, detail: printable(detail, 500) })
 }
 

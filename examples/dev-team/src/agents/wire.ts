@@ -1,10 +1,9 @@
-import { randomInt } from 'node:crypto'
-
-const ALPHABET = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
+import { randomBytes } from 'node:crypto'
+import { newCorrelationId } from '@hermes-peer/protocol'
 
 /** A new correlation id. */
 export function correlationId(): string {
-  return `corr_${Array.from({ length: 16 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')}`
+  return newCorrelationId((length) => randomBytes(length))
 }
 
 export function toBase64(bytes: Uint8Array): string {

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { borrowObjects } from '../git/copy.ts'
 import { linkDependencies } from '../git/dependencies.ts'
+import { openRepository } from '../git/repository.ts'
 import { addWorktree, type Worktree } from '../git/worktree.ts'
 import { type CommandResult, runCommand } from '../process/command.ts'
 import { commandEnvironment } from '../process/environment.ts'
@@ -13,7 +15,11 @@ export interface Workbench {
    * Brings the worktree to a commit, with a patch on top, and works there. Earlier work is over before it begins. Throws
    * {@link isBenchProblem} values for what is no verdict.
    */
-  use<T>(state: { commit: string; patch?: Uint8Array }, signal: AbortSignal, work: (bench: Bench) => Promise<T>): Promise<T>
+  use<T>(
+    state: { commit: string; patch?: Uint8Array },
+    signal: AbortSignal,
+    work: (bench: Bench) => Promise<T>,
+  ): Promise<T>
 }
 
 export interface Bench {
@@ -51,9 +57,15 @@ export function createWorkbench(config: BenchConfig): Workbench {
   let prepared = false
   let last: Promise<unknown> = Promise.resolve()
 
-  const prepare = async (folder: string, signal: AbortSignal): Promise<void> => {
+  const openWorktree = async (commit: string): Promise<Worktree> => {
+    const repository = join(config.folder, 'repository.git')
+    await borrowObjects(await openRepository(config.repository), repository)
+    return addWorktree({ repository, path: join(config.folder, 'files'), commit })
+  }
+
+  const prepare = async (top: string, folder: string, signal: AbortSignal): Promise<void> => {
     if (config.setup === undefined) {
-      await linkDependencies(config.dependencies.root, config.dependencies.folders, config.worktree)
+      await linkDependencies(config.dependencies.root, config.dependencies.folders, top)
       return
     }
     const result = await runCommand({
@@ -68,18 +80,24 @@ export function createWorkbench(config: BenchConfig): Workbench {
   }
 
   const bring = async (commit: string, patch: Uint8Array | undefined, signal: AbortSignal): Promise<Bench> => {
-    worktree ??= await addWorktree({ repository: config.repository, path: config.worktree, commit })
+    worktree ??= await openWorktree(commit)
     await worktree.checkout(commit)
-    const folder = join(config.worktree, config.prefix)
+    const folder = join(worktree.path, config.prefix)
     if (!existsSync(folder)) throw new BenchError('folder_missing', `there is no ${config.prefix} in this commit`)
-    if (!prepared) await prepare(folder, signal)
+    if (!prepared) await prepare(worktree.path, folder, signal)
     prepared = true
     signal.throwIfAborted()
     if (patch !== undefined && !(await worktree.apply(patch))) {
       throw new BenchError('patch_does_not_apply', 'the patch does not apply to this commit')
     }
     const run = (command: string): Promise<CommandResult> =>
-      runCommand({ command, cwd: folder, env: commandEnvironment(process.env, folder), limitMs: config.limitMs, signal })
+      runCommand({
+        command,
+        cwd: folder,
+        env: commandEnvironment(process.env, folder),
+        limitMs: config.limitMs,
+        signal,
+      })
     return { folder, worktree, run }
   }
 

@@ -50,14 +50,20 @@ ${Object.entries(CODES)
  * Reads the command line; relative paths are those of the folder that the user stands in, which npm passes as INIT_CWD.
  * Undefined when help was asked for and written. Fails with `USAGE`.
  */
-export function parseOptions(args: readonly string[], { env, write }: { env: NodeJS.ProcessEnv; write: (text: string) => void }): Options | undefined {
+export function parseOptions(
+  args: readonly string[],
+  { env, write }: { env: NodeJS.ProcessEnv; write: (text: string) => void },
+): Options | undefined {
   const command = new Command('npm run demo --')
     .description('Six agents find the commit that broke a test, and its smallest repair.')
     .option('--repo <folder>', 'git repository to work on; it is only read')
     .option('--good <revision>', 'an older commit at which the test passes')
     .option('--bad <revision>', 'the commit at which it fails (default: HEAD)')
     .option('--test <command>', 'the test, run with sh in a checkout; exit code 0 passes, 125 cannot tell')
-    .option('--suite <command>', 'what the reviewer runs in the end (default: the test)')
+    .option(
+      '--suite <command>',
+      'what the reviewer runs in the end (default: npm test where there is one, else the test)',
+    )
     .option('--setup <command>', 'prepares each checkout once, as with "npm ci" (default: link node_modules)')
     .option('--timeout <seconds>', `longest run of a command (default: ${DEFAULT_TIMEOUT_S})`)
     .option('--out <folder>', 'where fix.patch is written', './out')
@@ -103,6 +109,9 @@ function seconds(text: string | undefined): number {
 }
 
 function sentence(message: string): string {
-  const text = message.replace(/^error: /, '').replace(/\s+/g, ' ').trim()
+  const text = message
+    .replace(/^error: /, '')
+    .replace(/\s+/g, ' ')
+    .trim()
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!)]$/.test(text) ? '' : '.'}`
 }

@@ -1,5 +1,5 @@
-import type { Failure } from '../failures.ts'
 import type { AgentEvent, JobEvent, TeamEvent } from '../events.ts'
+import type { Failure } from '../failures.ts'
 import { EXIT_CODES } from '../failures.ts'
 import { count, describe } from './transcript.ts'
 
@@ -14,7 +14,13 @@ export interface Balance {
 /** Everything that is written to the terminal. */
 export interface Output {
   event(agent: string, event: AgentEvent | TeamEvent): void
-  done(result: { file: string; reversalFile: string | undefined; traceId: string; balance: Balance; sample: boolean }): void
+  done(result: {
+    file: string
+    reversalFile: string | undefined
+    traceId: string
+    balance: Balance
+    sample: boolean
+  }): void
   failed(failure: Failure): void
 }
 
@@ -59,7 +65,11 @@ function textOutput({ write, writeError, seconds, colour }: OutputOptions): Outp
 }
 
 function balanceLine({ calls, succeeded, failed, cancelled, failovers }: Balance): string {
-  const parts = [`${succeeded} succeeded`, ...(cancelled > 0 ? [`${cancelled} cancelled`] : []), `${failed - cancelled} failed`]
+  const parts = [
+    `${succeeded} succeeded`,
+    ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
+    `${failed - cancelled} failed`,
+  ]
   return `${count(calls, 'call')}, ${parts.join(', ')}, ${count(failovers, 'failover')}`
 }
 
@@ -68,7 +78,15 @@ function jsonOutput({ write, seconds }: OutputOptions): Output {
   return {
     event: (agent, event) => line({ agent, ...event }),
     done: ({ file, reversalFile, traceId, balance }) =>
-      line({ agent: 'team', type: 'done', file, ...(reversalFile === undefined ? {} : { reversalFile }), traceId, ...balance, exitCode: 0 }),
+      line({
+        agent: 'team',
+        type: 'done',
+        file,
+        ...(reversalFile === undefined ? {} : { reversalFile }),
+        traceId,
+        ...balance,
+        exitCode: 0,
+      }),
     failed: ({ kind, message, hint }) =>
       line({ agent: 'team', type: 'failed', kind, message, hint, exitCode: EXIT_CODES[kind] }),
   }

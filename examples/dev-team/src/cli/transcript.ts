@@ -14,6 +14,8 @@ export function describe(event: JobEvent): string | undefined {
       return `same work → ${event.to} (${event.capability}${about(event.work)}, effects ${event.effects}; ${event.from}: ${event.code})`
     case 'agent.killed':
       return `${event.agent} killed with kill -9 while it ran ${short(event.commit)}`
+    case 'agent.fault':
+      return `${event.agent} failed at ${event.capability}: ${event.reason}`
     case 'agent.lost':
       return `${event.agent} ended unexpectedly (${event.how})`
     case 'search.confirmed':

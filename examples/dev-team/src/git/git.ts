@@ -25,7 +25,7 @@ export interface Git {
 
 /**
  * Settings of the user that would write into a repository, run something, or change what is read here: file system monitor
- * and housekeeping write below `.git`, hooks run commands, the others alter the form of paths.
+ * and housekeeping write below `.git`, hooks run commands, the others alter the form of paths or refuse a bare repository.
  */
 const FIXED = [
   ['core.fsmonitor', 'false'],
@@ -37,6 +37,7 @@ const FIXED = [
   ['advice.detachedHead', 'false'],
   ['commit.gpgSign', 'false'],
   ['rerere.enabled', 'false'],
+  ['safe.bareRepository', 'all'],
 ].flatMap(([name, value]) => ['-c', `${name}=${value}`])
 
 /** Largest output taken, bytes: a diff beyond it is no input for a person's repair either. */
@@ -60,7 +61,8 @@ export function createGit({ cwd, env = process.env }: { cwd: string; env?: NodeJ
       })
       child.stderr?.on('data', (chunk: Buffer) => stderr.push(chunk))
       child.once('error', (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') reject(failure('NO_GIT', 'git cannot be started.', 'Install git and see that it is on the PATH.', error))
+        if (error.code === 'ENOENT')
+          reject(failure('NO_GIT', 'git cannot be started.', 'Install git and see that it is on the PATH.', error))
         else reject(error)
       })
       child.once('close', (code) => {

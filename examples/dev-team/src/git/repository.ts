@@ -23,7 +23,11 @@ export interface Commit {
 export async function openRepository(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<Repository> {
   const info = await stat(folder).catch(() => undefined)
   if (!info?.isDirectory()) {
-    throw failure('NOT_A_REPOSITORY', `There is no folder ${folder}.`, 'Give the folder of a git repository with --repo.')
+    throw failure(
+      'NOT_A_REPOSITORY',
+      `There is no folder ${folder}.`,
+      'Give the folder of a git repository with --repo.',
+    )
   }
   const git = createGit({ cwd: folder, env })
   const found = await git.try(['rev-parse', '--is-bare-repository', '--absolute-git-dir'])
@@ -62,14 +66,20 @@ export interface Range {
 /** The commits between two revisions. Fails with `NOT_A_DESCENDANT`. */
 export async function commitRange({ git }: Repository, good: Commit, bad: Commit): Promise<Range> {
   if (good.sha === bad.sha) {
-    throw failure('NOT_A_DESCENDANT', 'The good and the bad revision are the same commit.', 'Give an older --good, or another --bad.')
+    throw failure(
+      'NOT_A_DESCENDANT',
+      'The good and the bad revision are the same commit.',
+      'Give an older --good, or another --bad.',
+    )
   }
   if (!(await isAncestor(git, good.sha, bad.sha))) {
     const swapped = await isAncestor(git, bad.sha, good.sha)
     throw failure(
       'NOT_A_DESCENDANT',
       `The bad revision ${bad.sha.slice(0, 7)} does not descend from the good one ${good.sha.slice(0, 7)}.`,
-      swapped ? 'It is older: swap --good and --bad.' : '`git merge-base <good> <bad>` names a commit that may serve as --good.',
+      swapped
+        ? 'It is older: swap --good and --bad.'
+        : '`git merge-base <good> <bad>` names a commit that may serve as --good.',
     )
   }
   const range = `${good.sha}..${bad.sha}`

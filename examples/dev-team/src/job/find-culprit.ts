@@ -63,13 +63,25 @@ function told(event: SearchEvent): AgentEvent {
 function cannotTest(commit: string, reason: string | undefined, detail: string): Error {
   const place = `at ${short(commit)}`
   if (reason === 'setup_failed') {
-    return failure('TEST_NOT_FOUND', `The --setup command failed ${place}: ${detail}`, 'It runs once in each fresh checkout; try it in one.')
+    return failure(
+      'TEST_NOT_FOUND',
+      `The --setup command failed ${place}: ${detail}`,
+      'It runs once in each fresh checkout; try it in one.',
+    )
   }
   if (reason === 'folder_missing') {
-    return failure('TEST_NOT_FOUND', `The folder given with --repo does not exist ${place}.`, 'Give the top of the repository, or a later --good.')
+    return failure(
+      'TEST_NOT_FOUND',
+      `The folder given with --repo does not exist ${place}.`,
+      'Give the top of the repository, or a later --good.',
+    )
   }
   if (reason === 'skipped') {
-    return failure('TEST_NOT_FOUND', `The test command says ${place} that it cannot test (exit code 125).`, 'Give revisions that can be tested.')
+    return failure(
+      'TEST_NOT_FOUND',
+      `The test command says ${place} that it cannot test (exit code 125).`,
+      'Give revisions that can be tested.',
+    )
   }
   return failure(
     'TEST_NOT_FOUND',

@@ -16,13 +16,18 @@ const PATIENCE_MS = 20_000
 const ASK_EVERY_MS = 200
 
 /** Finds who can test, repair and review, by capability. Fails with `OTHER` when somebody is missing. */
-export async function findTeam(peer: Peer, { testers: hoped, signal }: { testers: number; signal: AbortSignal }): Promise<Team> {
+export async function findTeam(
+  peer: Peer,
+  { testers: hoped, signal }: { testers: number; signal: AbortSignal },
+): Promise<Team> {
   const startedAt = performance.now()
   const changes = changeNotice(peer)
   try {
     for (;;) {
       signal.throwIfAborted()
-      const [testers, coders, reviewers] = await Promise.all([runTests, repair, review].map(({ name }) => able(peer, name, signal)))
+      const [testers, coders, reviewers] = await Promise.all(
+        [runTests, repair, review].map(({ name }) => able(peer, name, signal)),
+      )
       const waited = performance.now() - startedAt
       const coder = coders?.[0]
       const reviewer = reviewers?.[0]
@@ -32,7 +37,11 @@ export async function findTeam(peer: Peer, { testers: hoped, signal }: { testers
       }
       if (waited > FIND_LIMIT_MS) {
         const missing = [count === 0 && 'a tester', !coder && 'a coder', !reviewer && 'a reviewer'].filter(Boolean)
-        throw failure('OTHER', `Nobody was found who is ${missing.join(', or ')}.`, 'See above whether an agent ended; try again on a less busy machine.')
+        throw failure(
+          'OTHER',
+          `Nobody was found who is ${missing.join(', or ')}.`,
+          'See above whether an agent ended; try again on a less busy machine.',
+        )
       }
       await changes.next(ASK_EVERY_MS)
     }

@@ -1,5 +1,6 @@
 import { isError, type Peer } from 'hermes-peer'
 import type { WorkNames } from '../agents/forward-calls.ts'
+import { patiently } from '../agents/patiently.ts'
 import { correlationId, fromBase64 } from '../agents/wire.ts'
 import { repair } from '../contracts.ts'
 import type { AgentEvent } from '../events.ts'
@@ -41,20 +42,22 @@ export async function getRepair({
   const input = { culprit, good, bad }
   work.name(options.correlationId, culprit)
   try {
-    const first = await peer.request(repair, input, options)
-    if (first.status !== 'need_confirmation') throw failure('OTHER', `${first.agent} repaired without showing its plan.`)
+    const first = await patiently(() => peer.request(repair, input, options), signal)
+    if (first.status !== 'need_confirmation')
+      throw failure('OTHER', `${first.agent} repaired without showing its plan.`)
     const plan = first.partialResult?.plan
     if (plan?.culprit !== culprit) throw failure('OTHER', `${first.agent} planned for another commit.`)
     const { lines, files, conflicts } = plan
     report({ type: 'repair.planned', by: first.agent, lines, files, conflicts })
     report({ type: 'repair.confirmed', by: first.agent, correlationId: first.correlationId })
-    const second = await peer.request(repair, { ...input, confirmed: plan.id }, { ...options, agent: first.agent })
+    const confirmed = { ...input, confirmed: plan.id }
+    const second = await patiently(() => peer.request(repair, confirmed, { ...options, agent: first.agent }), signal)
     if (second.output === undefined) throw failure('OTHER', `${second.agent} asks for a second confirmation.`)
     const { patch, whole, proposal } = second.output
     return {
       smallest: fromBase64(patch),
       whole: fromBase64(whole),
-      proposal: proposal === undefined ? undefined : fromBase64(proposal.patch),
+      proposal: proposal === undefined ? undefined : fromBase64(proposal),
       traceId: second.traceId,
     }
   } catch (error) {

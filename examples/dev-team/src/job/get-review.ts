@@ -1,4 +1,5 @@
 import { isError, type Peer } from 'hermes-peer'
+import { patiently } from '../agents/patiently.ts'
 import { toBase64 } from '../agents/wire.ts'
 import { review } from '../contracts.ts'
 import type { AgentEvent } from '../events.ts'
@@ -25,7 +26,8 @@ export async function getReview({
   signal: AbortSignal
 }): Promise<boolean> {
   try {
-    const { output, agent } = await peer.request(review, { commit, good, patch: toBase64(patch) }, { timeoutMs, signal })
+    const ask = () => peer.request(review, { commit, good, patch: toBase64(patch) }, { timeoutMs, signal })
+    const { output, agent } = await patiently(ask, signal)
     if (output === undefined) throw failure('OTHER', `${agent} gave no review.`)
     const { accepted, suite, types } = output
     report({

@@ -12,6 +12,11 @@ export async function writePatch(folder: string, name: string, patch: Uint8Array
     await rename(temporary, file)
     return file
   } catch (error) {
-    throw failure('OTHER', `${file} cannot be written: ${(error as Error).message}`, 'Give another folder with --out.', error)
+    throw failure(
+      'OTHER',
+      `${file} cannot be written: ${(error as Error).message}`,
+      'Give another folder with --out.',
+      error,
+    )
   }
 }

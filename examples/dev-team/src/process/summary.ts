@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { printable } from './printable.ts'
 
 export interface TestCount {
@@ -7,7 +8,7 @@ export interface TestCount {
 
 /** Reads how many tests passed from what common test runners write last; undefined for any other output. */
 export function countTests(output: string): TestCount | undefined {
-  const text = output.replace(/\u001b\[[0-9;]*m/g, '')
+  const text = stripVTControlCharacters(output)
   return nodeTest(text) ?? passedAndFailed(text) ?? mocha(text)
 }
 
@@ -28,7 +29,9 @@ function nodeTest(text: string): TestCount | undefined {
 
 /** vitest, jest, pytest, cargo: a line with `11 passed`, and `1 failed` where there are any. Cargo has one a crate. */
 function passedAndFailed(text: string): TestCount | undefined {
-  const lines = text.split('\n').filter((line) => /\d+ passed/.test(line) && !/^\s*(Test Files|Test Suites|Snapshots)/.test(line))
+  const lines = text
+    .split('\n')
+    .filter((line) => /\d+ passed/.test(line) && !/^\s*(Test Files|Test Suites|Snapshots)/.test(line))
   const cargo = lines.filter((line) => line.startsWith('test result:'))
   const counted = cargo.length > 0 ? cargo : lines.slice(-1)
   if (counted.length === 0) return undefined
@@ -43,7 +46,7 @@ function mocha(text: string): TestCount | undefined {
 }
 
 function firstFailing(output: string): string | undefined {
-  const name = /^\s*(?:not ok \d+ -|✖|×|✗) +(.+)$/m.exec(output.replace(/\u001b\[[0-9;]*m/g, ''))?.[1]
+  const name = /^\s*(?:not ok \d+ -|✖|×|✗) +(.+)$/m.exec(stripVTControlCharacters(output))?.[1]
   return name === undefined ? undefined : printable(name, 120)
 }
 

@@ -24,7 +24,9 @@ export async function normalizeProposal(
   let applied = false
   for (const prefix of ['-p1', '-p0']) {
     if (applied) break
-    applied = (await git.try(['apply', '--index', '--recount', '--whitespace=nowarn', prefix, '-'], { input: proposal })).code === 0
+    applied =
+      (await git.try(['apply', '--index', '--recount', '--whitespace=nowarn', prefix, '-'], { input: proposal }))
+        .code === 0
   }
   if (!applied) return { refused: 'it does not apply' }
   const names = await git.run(['diff', '--cached', '--name-only', '--no-renames', '-z', commit])
@@ -32,6 +34,7 @@ export async function normalizeProposal(
   await checkout(commit)
   const files = names.toString('utf8').split('\0').filter(Boolean)
   const foreign = files.find((file) => !allowed.has(file))
-  if (foreign !== undefined) return { refused: `it changes ${foreign}, which is a test or was not changed by the culprit` }
+  if (foreign !== undefined)
+    return { refused: `it changes ${foreign}, which is a test or was not changed by the culprit` }
   return files.length === 0 ? { refused: 'it changes nothing' } : { patch, files }
 }

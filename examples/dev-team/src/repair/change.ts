@@ -25,7 +25,8 @@ export interface Hunk {
 }
 
 const HEADING = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@/
-const WHOLE = /^(new file mode|deleted file mode|old mode|new mode|GIT binary patch|Binary files|rename|copy|similarity) ?/
+const WHOLE =
+  /^(new file mode|deleted file mode|old mode|new mode|GIT binary patch|Binary files|rename|copy|similarity) ?/
 
 /** Reads the output of `git diff --unified=0 --no-renames --binary`, decoded as latin1. */
 export function parseChanges(diff: string): FileChange[] {
@@ -36,7 +37,8 @@ export function parseChanges(diff: string): FileChange[] {
   while (i < lines.length) {
     const header: string[] = [lines[i++] as string]
     if (!header[0]?.startsWith('diff --git ')) throw new Error(`not a git diff: ${header[0]?.slice(0, 80)}`)
-    while (i < lines.length && !isHeading(lines[i]) && !isBinary(lines[i]) && !isFile(lines[i])) header.push(lines[i++] as string)
+    while (i < lines.length && !isHeading(lines[i]) && !isBinary(lines[i]) && !isFile(lines[i]))
+      header.push(lines[i++] as string)
     const binary: string[] = []
     if (isBinary(lines[i])) while (i < lines.length && !isFile(lines[i])) binary.push(lines[i++] as string)
     const hunks: Hunk[] = []

@@ -70,7 +70,8 @@ export function measureEdits(files: readonly FileChange[], edits: readonly Edit[
   for (const group of groupBy(edits, ({ file, hunk }) => `${file}:${hunk}`)) {
     const [{ file, hunk, line }] = group as [Edit]
     if (hunk < 0) lines += countLines([files[file] as FileChange])
-    else if (line < 0) lines += countLines([{ ...(files[file] as FileChange), hunks: [hunkOf(files, group[0] as Edit)] }])
+    else if (line < 0)
+      lines += countLines([{ ...(files[file] as FileChange), hunks: [hunkOf(files, group[0] as Edit)] }])
     else {
       const kinds = group.map((edit) => (weave(hunkOf(files, edit))[edit.line] as Strand).kind)
       const added = kinds.filter((kind) => kind === 'added').length

@@ -33,7 +33,11 @@ export function modelEndpoint(env: NodeJS.ProcessEnv): ModelEndpoint | undefined
 }
 
 /** Asks a model for a patch. Rejects when the endpoint fails; resolves with undefined when the answer holds no patch. */
-export async function askForPatch(endpoint: ModelEndpoint, request: ProposalRequest, signal: AbortSignal): Promise<string | undefined> {
+export async function askForPatch(
+  endpoint: ModelEndpoint,
+  request: ProposalRequest,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const response = await fetch(`${endpoint.baseUrl.replace(/\/+$/, '')}/chat/completions`, {
     method: 'POST',
     // A redirect would carry the key elsewhere.
@@ -57,7 +61,9 @@ export async function askForPatch(endpoint: ModelEndpoint, request: ProposalRequ
 /** The first diff in an answer, with or without a fence around it. */
 export function extractPatch(answer: string): string | undefined {
   const fenced = [...answer.matchAll(/^```[^\n]*\n([\s\S]*?)^```/gm)].map((match) => match[1] as string)
-  const body = [...fenced, answer].find((text) => /^--- \S/m.test(text) && /^\+\+\+ \S/m.test(text) && /^@@ /m.test(text))
+  const body = [...fenced, answer].find(
+    (text) => /^--- \S/m.test(text) && /^\+\+\+ \S/m.test(text) && /^@@ /m.test(text),
+  )
   if (body === undefined) return undefined
   const start = /^(diff --git |--- \S)/m.exec(body)?.index ?? 0
   return `${body.slice(start).trimEnd()}\n`

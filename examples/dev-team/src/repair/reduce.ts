@@ -27,7 +27,13 @@ export interface Reduction {
 const OUT_OF_TRIALS = Symbol('out of trials')
 
 /** Reduces a change to the smallest part that passes: first by hunk, then by replaced line, then by single line. */
-export async function reduceChange({ files, passes, parallel, signal, maxTrials }: ReduceChangeOptions): Promise<Reduction> {
+export async function reduceChange({
+  files,
+  passes,
+  parallel,
+  signal,
+  maxTrials,
+}: ReduceChangeOptions): Promise<Reduction> {
   // At most `maxTrials` entries.
   const known = new Map<string, boolean>()
   let trials = 0

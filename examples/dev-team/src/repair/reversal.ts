@@ -25,7 +25,8 @@ export const PLAIN_DIFF = [
 ]
 
 /**
- * Takes a commit back on top of another one by a three-way merge, in a worktree that is left clean at `bad`.
+ * Takes a commit back on top of another one by a three-way merge, in a worktree that is left clean at `bad` and whose
+ * repository has objects of its own.
  * Fails with `NO_REPAIR` when nothing of it can be taken back.
  */
 export async function reverseCommit(
@@ -69,7 +70,7 @@ export async function withContext(
   { commit, patch }: { commit: string; patch: Uint8Array },
 ): Promise<Buffer> {
   await worktree.checkout(commit)
-  if (!(await worktree.apply(patch))) throw new Error('the patch does not apply to its own commit')
+  if (!(await worktree.apply(patch, { index: true }))) throw new Error('the patch does not apply to its own commit')
   const text = await worktree.git.run([...PLAIN_DIFF, '--unified=3', commit])
   await worktree.checkout(commit)
   return text

@@ -2,13 +2,14 @@ import { mkdir } from 'node:fs/promises'
 import { createGit } from '../git/git.ts'
 import { CULPRIT } from './history/culprit.ts'
 import { FIRST } from './history/first.ts'
+import { FOURTH } from './history/fourth.ts'
 import { SECOND } from './history/second.ts'
 import { START } from './history/start.ts'
 import { THIRD } from './history/third.ts'
 import { applyStep, type Step } from './step.ts'
 
 /** The history of the sample, oldest first: 64 commits. */
-export const HISTORY: readonly Step[] = [START, ...FIRST, CULPRIT, ...SECOND, ...THIRD]
+const HISTORY: readonly Step[] = [START, ...FIRST, CULPRIT, ...SECOND, ...THIRD, ...FOURTH]
 
 export const SAMPLE_GOOD = 'v1.0'
 export const SAMPLE_TEST = 'node test/cart.test.js'
@@ -29,7 +30,10 @@ const FIRST_COMMIT_AT = 1_709_542_800
 export async function writeSample(folder: string): Promise<Sample> {
   await mkdir(folder, { recursive: true })
   // Settings of the user, as for line ends or the hash, would make other commits of it.
-  const git = createGit({ cwd: folder, env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' } })
+  const git = createGit({
+    cwd: folder,
+    env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
+  })
   await git.run(['init', '--quiet', '--template=', '--initial-branch=main', '--object-format=sha1', '.'])
   await git.run(['fast-import', '--quiet', '--done'], { input: fastImport(HISTORY) })
   await git.run(['tag', SAMPLE_GOOD, `main~${HISTORY.length - 1}`])

@@ -30,7 +30,13 @@ export interface SearchResult {
  * Finds the first failing commit by cutting the range into as many parts as can be tested at once: with k testers and n
  * commits it takes ⌈log n / log(k + 1)⌉ rounds. Rejects with the first error of a test; no test is running when it ends.
  */
-export async function searchCulprit({ commits, parallel, test, signal, observe }: SearchOptions): Promise<SearchResult> {
+export async function searchCulprit({
+  commits,
+  parallel,
+  test,
+  signal,
+  observe,
+}: SearchOptions): Promise<SearchResult> {
   const untestable = new Set<number>()
   let good = -1
   let bad = commits.length - 1
@@ -42,7 +48,12 @@ export async function searchCulprit({ commits, parallel, test, signal, observe }
     const points = cut(open, await parallel())
     signal?.throwIfAborted()
     rounds += 1
-    observe?.({ type: 'round', round: rounds, suspects: bad - good, commits: points.map((index) => at(commits, index)) })
+    observe?.({
+      type: 'round',
+      round: rounds,
+      suspects: bad - good,
+      commits: points.map((index) => at(commits, index)),
+    })
     await runRound(points)
   }
 

@@ -38,7 +38,9 @@ export async function preparePrograms(folder: string): Promise<Programs> {
       // Native, optional, and only a matter of speed.
       external: ['sodium-native'],
       // Packages in the older module format ask for the modules of node in their own way.
-      banner: { js: "import { createRequire as toRequire } from 'node:module'; const require = toRequire(import.meta.url);" },
+      banner: {
+        js: "import { createRequire as toRequire } from 'node:module'; const require = toRequire(import.meta.url);",
+      },
       logLevel: 'silent',
     })
     return { execArgv: [], path: (role) => join(folder, `${role}.mjs`) }

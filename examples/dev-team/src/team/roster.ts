@@ -14,7 +14,14 @@ export interface Member {
 }
 
 const TESTERS = ['tester-a', 'tester-b', 'tester-c'] as const
-const ROLES = { pm: 'pm', 'tester-a': 'tester', 'tester-b': 'tester', 'tester-c': 'tester', coder: 'coder', reviewer: 'reviewer' } as const
+const ROLES = {
+  pm: 'pm',
+  'tester-a': 'tester',
+  'tester-b': 'tester',
+  'tester-c': 'tester',
+  coder: 'coder',
+  reviewer: 'reviewer',
+} as const
 
 /** A worktree may be prepared by an install of up to ten minutes before its first run. */
 const SETUP_MS = 10 * 60_000
@@ -29,13 +36,19 @@ export async function writeRoster(folder: string, work: Assignment, out: string)
   const ids = Object.keys(ROLES) as (keyof typeof ROLES)[]
   const { keys, trust } = await writeKeys(place, ids)
   const network = `dev-team-${randomBytes(6).toString('hex')}`
-  const common = (agentId: string) => ({ agentId, network, trust, key: keys.get(agentId) as string })
-  const worktree = (agentId: string) => join(folder, 'work', agentId)
+  const common = (agentId: string) => ({
+    agentId,
+    network,
+    trust,
+    key: keys.get(agentId) as string,
+    workspace: folder,
+  })
+  const workFolder = (agentId: string) => join(folder, 'work', agentId)
   // Time to wait for a free tester, to check out and to prepare, on top of the run itself.
   const callTimeoutMs = 2 * work.limitMs + 30_000 + (work.setup === undefined ? 0 : SETUP_MS)
   const bench = (agentId: string) => ({
     repository: work.repository,
-    worktree: worktree(agentId),
+    folder: workFolder(agentId),
     prefix: work.prefix,
     limitMs: work.limitMs,
     dependencies: { root: work.dependencies.root, folders: [...work.dependencies.folders] },
@@ -46,7 +59,7 @@ export async function writeRoster(folder: string, work: Assignment, out: string)
   const coder: CoderConfig = {
     ...common('coder'),
     repository: work.repository,
-    worktree: worktree('coder'),
+    folder: workFolder('coder'),
     callTimeoutMs,
     maxTrials: MAX_TRIALS,
   }
@@ -61,7 +74,14 @@ export async function writeRoster(folder: string, work: Assignment, out: string)
     repairTimeoutMs: Math.min(6 * HOUR, callTimeoutMs * 20),
     out,
   }
-  const configs = { pm, 'tester-a': tester('tester-a'), 'tester-b': tester('tester-b'), 'tester-c': tester('tester-c'), coder, reviewer }
+  const configs = {
+    pm,
+    'tester-a': tester('tester-a'),
+    'tester-b': tester('tester-b'),
+    'tester-c': tester('tester-c'),
+    coder,
+    reviewer,
+  }
   return Promise.all(
     ids.map(async (agentId) => {
       const configPath = join(place, `${agentId}.json`)

@@ -1,7 +1,7 @@
 import type { AgentEvent, TeamEvent } from '../events.ts'
 import { failure } from '../failures.ts'
-import { printable } from '../process/printable.ts'
 import { withoutSecrets } from '../process/environment.ts'
+import { printable } from '../process/printable.ts'
 import { type AgentProcess, startAgentProcess } from './agent-process.ts'
 import type { Programs } from './programs.ts'
 import type { Member } from './roster.ts'
@@ -67,7 +67,13 @@ export function startTeam({
     const testers = [...agents.values()].filter((agent) => roleOf.get(agent.agentId) === 'tester' && agent.running)
     if (roleOf.get(agentId) === 'tester' && testers.length > 0) return
     const said = printable(agents.get(agentId)?.errors() ?? '', 300)
-    settle?.reject(failure('OTHER', `${agentId} ended unexpectedly (${how})${said === '' ? '' : `: ${said}`}`, 'Nothing was changed; run it again.'))
+    settle?.reject(
+      failure(
+        'OTHER',
+        `${agentId} ended unexpectedly (${how})${said === '' ? '' : `: ${said}`}`,
+        'Nothing was changed; run it again.',
+      ),
+    )
   }
 
   for (const { agentId, role, configPath } of members) {

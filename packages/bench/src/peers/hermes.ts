@@ -23,6 +23,9 @@ const Request = z.object({
   by: z.string().optional(),
 })
 
+/** How long it may take until all providers are known, ms. */
+const KNOWN_MS = 20_000
+
 const contractOf = (name: string) =>
   capability(name, {
     description: 'Sends back what it gets.',
@@ -53,7 +56,7 @@ export const row: Row = {
     return {
       request,
       async knows(count) {
-        for (const end = performance.now() + context.timeoutMs * 10; ; await sleep(20)) {
+        for (const end = performance.now() + KNOWN_MS; ; await sleep(20)) {
           const candidates = await peer.find({ capability: context.capability })
           if (candidates.filter((candidate) => candidate.usable).length >= count) return
           if (performance.now() > end) throw new Error(`fewer than ${count} providers are known`)

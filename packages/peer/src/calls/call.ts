@@ -52,8 +52,6 @@ export class CallState {
   readonly startedAt: number
   readonly reports: AttemptReport[] = []
   readonly attempts: Attempt[] = []
-  /** Aborted at the end of the call, whatever it is: dials and waits of it stop then. */
-  readonly stop = new AbortController()
   /** Agents that were asked, with what each said last. */
   readonly asked = new Map<string, HermesError>()
   /** Agents that could not be dialled. */
@@ -66,11 +64,27 @@ export class CallState {
   unsafeToRepeat = false
   readonly #clock: Clock
   readonly #settled = new Set<Attempt>()
+  #stop: AbortController | undefined
+  #endedBy: HermesError | undefined
 
   constructor(spec: CallSpec, clock: Clock) {
     this.spec = spec
     this.#clock = clock
     this.startedAt = clock.monotonic()
+  }
+
+  /** Aborted at the end of the call, whatever it is: dials and waits of it stop then. Made on first use: most calls wait for nothing but their answer. */
+  get signal(): AbortSignal {
+    if (!this.#stop) {
+      this.#stop = new AbortController()
+      if (this.#endedBy) this.#stop.abort(this.#endedBy)
+    }
+    return this.#stop.signal
+  }
+
+  end(reason: HermesError): void {
+    this.#endedBy = reason
+    this.#stop?.abort(reason)
   }
 
   get leftMs(): number {

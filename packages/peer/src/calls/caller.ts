@@ -87,7 +87,7 @@ export function createCaller(options: CallerOptions): Caller {
         }
         if (result) resolve(result)
         else reject(state.failure(error as HermesError))
-        state.stop.abort(error ?? ENDED)
+        state.end(error ?? ENDED)
       }
       const giveUp = (error: HermesError): void => {
         for (const attempt of inFlight(state)) sendCancel(state, attempt, error)
@@ -147,7 +147,12 @@ export function createCaller(options: CallerOptions): Caller {
         ...(agent === undefined ? {} : { agent }),
         ...(where === undefined ? {} : { where }),
       },
-      { signal: state.stop.signal, fresh },
+      {
+        get signal() {
+          return state.signal
+        },
+        fresh,
+      },
     )
   }
 
@@ -156,7 +161,7 @@ export function createCaller(options: CallerOptions): Caller {
     const { agentId } = candidate
     let link: Link
     try {
-      link = links.get(agentId) ?? (await directory.reach(agentId, state.stop.signal))
+      link = links.get(agentId) ?? (await directory.reach(agentId, state.signal))
     } catch (error) {
       // Nothing was sent: this is no attempt.
       const failure = HermesError.from(error, 'PEER_UNREACHABLE')
@@ -218,18 +223,22 @@ export function createCaller(options: CallerOptions): Caller {
   const place = (state: CallState, link: Link): Promise<() => void> =>
     new Promise((resolve, reject) => {
       const most = Math.min(tunables.inFlightPerPeer, link.remote.limits.max_in_flight)
-      const { signal } = state.stop
-      let leave = (): void => undefined
+      let placed = false
+      let settle = (): void => undefined
+      const leave = slots.take(link.remote.agentId, most, state.spec.priority, (release) => {
+        placed = true
+        settle()
+        resolve(release)
+      })
+      if (placed) return
+      const { signal } = state
       const aborted = () => {
         leave()
         reject(HermesError.from(signal.reason, 'CANCELLED'))
       }
-      signal.addEventListener('abort', aborted, { once: true })
-      leave = slots.take(link.remote.agentId, most, state.spec.priority, (release) => {
-        signal.removeEventListener('abort', aborted)
-        if (signal.aborted) release()
-        else resolve(release)
-      })
+      settle = () => signal.removeEventListener('abort', aborted)
+      if (signal.aborted) aborted()
+      else signal.addEventListener('abort', aborted, { once: true })
     })
 
   const send = (state: CallState, link: Link): Promise<{ ending: Ending; attempt: Attempt | undefined }> =>
@@ -240,15 +249,13 @@ export function createCaller(options: CallerOptions): Caller {
       const contentType = 'application/json'
       let attempt: Attempt | undefined
       let over = false
-      let takeBack = (): void => undefined
-      const stopped = () => takeBack()
+      let settle = (): void => undefined
       const finish = (ending: Ending): void => {
         over = true
-        state.stop.signal.removeEventListener('abort', stopped)
+        settle()
         resolve({ ending, attempt })
       }
-      state.stop.signal.addEventListener('abort', stopped, { once: true })
-      takeBack = outbox.post(
+      const takeBack = outbox.post(
         link,
         {
           type: 'request',
@@ -270,6 +277,7 @@ export function createCaller(options: CallerOptions): Caller {
             const waiter: PendingAttempt = {
               leaf,
               agentId,
+              epoch,
               answered: (incoming) => {
                 let ending: Ending
                 try {
@@ -297,6 +305,13 @@ export function createCaller(options: CallerOptions): Caller {
           failed: (error) => finish({ kind: error.retryable ? 'lost' : 'refused', error }),
         },
       )
+      // Still waiting for room in the link: what is given up before it is written leaves no gap in the order.
+      if (!attempt && !over) {
+        const { signal } = state
+        settle = () => signal.removeEventListener('abort', takeBack)
+        if (signal.aborted) takeBack()
+        else signal.addEventListener('abort', takeBack, { once: true })
+      }
     })
 
   /** Backs off, then gives the candidate to ask again; throws the last error when nobody may be. */
@@ -311,7 +326,7 @@ export function createCaller(options: CallerOptions): Caller {
     const inMs = Math.max(error.retryAfterMs ?? 0, random.next() * most)
     if (inMs >= state.leftMs) throw lastError(state)
     telemetry.emit('call.retry', { ...state.ids, agentId, code: error.code, inMs })
-    await pause(inMs, state.stop.signal)
+    await pause(inMs, state.signal)
     return agentId
   }
 

@@ -47,7 +47,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
 
     const pause = (ms: number): Promise<void> =>
       new Promise((resolve) => {
-        const { signal } = state.stop
+        const { signal } = state
         const end = () => {
           clock.clear(timer)
           signal.removeEventListener('abort', end)
@@ -68,10 +68,10 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     })
 
     let until = Math.min(clock.monotonic() + tunables.outcomeTimeoutMs, state.spec.deadline)
-    while (!late && clock.monotonic() < until && !state.stop.signal.aborted) {
+    while (!late && clock.monotonic() < until && !state.signal.aborted) {
       let answer: Record<string, unknown>
       try {
-        const link = await directory.reach(attempt.agentId, state.stop.signal)
+        const link = await directory.reach(attempt.agentId, state.signal)
         if (late) break
         answer = (await ask(
           link,
@@ -81,7 +81,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
             recipient_epoch: attempt.recipientEpoch,
             expires_at: clock.now() + Math.max(0, Math.ceil(state.leftMs)) + 2 * tunables.clockToleranceMs,
           },
-          { timeoutMs: Math.max(1, until - clock.monotonic()), signal: state.stop.signal, traceId: state.spec.traceId },
+          { timeoutMs: Math.max(1, until - clock.monotonic()), signal: state.signal, traceId: state.spec.traceId },
         )) as Record<string, unknown>
       } catch {
         await pause(AGAIN_MS)

@@ -4,6 +4,8 @@ import type { Incoming } from '../delivery/inbox.ts'
 export interface PendingAttempt {
   readonly leaf: string
   readonly agentId: string
+  /** The life of the agent that it was sent to. */
+  readonly epoch: number
   answered(incoming: Incoming): void
   /** The last link to the agent is gone. */
   lost(reason: Error): void
@@ -15,7 +17,8 @@ export interface Pending {
   remove(attempt: PendingAttempt): void
   /** False when nothing waits for it. */
   answer(incoming: Incoming): boolean
-  disconnected(agentId: string, reason: Error): void
+  /** Ends what was sent to that life of an agent, or an earlier one. */
+  disconnected(agentId: string, epoch: number, reason: Error): void
   count(agentId: string): number
 }
 
@@ -44,8 +47,8 @@ export function createPending(): Pending {
       attempt.answered(incoming)
       return true
     },
-    disconnected(agentId, reason) {
-      for (const attempt of [...(byAgent.get(agentId) ?? [])]) attempt.lost(reason)
+    disconnected(agentId, epoch, reason) {
+      for (const attempt of [...(byAgent.get(agentId) ?? [])]) if (attempt.epoch <= epoch) attempt.lost(reason)
     },
     count: (agentId) => byAgent.get(agentId)?.size ?? 0,
   }

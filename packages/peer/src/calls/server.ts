@@ -57,6 +57,8 @@ export interface Server {
   refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void
   /** The last link of a caller is gone. */
   callerLost(agentId: string): void
+  /** A caller has begun a later life than `epoch`: nobody waits for what it asked before. */
+  callerRestarted(agentId: string, epoch: number): void
   /** Running and waiting work, and the fullest capability's share of its places, 0..1. */
   load(): { running: number; waiting: number; fullness: number }
   /** Share of the work of the last 15 minutes that ended well; declared errors count as well. */
@@ -175,6 +177,13 @@ class CallServer implements Server {
         this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} was disconnected` }))
       }
     })
+  }
+
+  callerRestarted(agentId: string, epoch: number): void {
+    for (const job of [...(this.#jobs.get(agentId) ?? [])]) {
+      if (job.incoming.header.epoch > epoch) continue
+      this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} has restarted` }))
+    }
   }
 
   load(): { running: number; waiting: number; fullness: number } {

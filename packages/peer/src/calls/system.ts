@@ -52,6 +52,7 @@ export function createAskRuntime(options: { outbox: Outbox; pending: Pending; cl
             attempt = {
               leaf,
               agentId: link.remote.agentId,
+              epoch: link.remote.epoch,
               lost: (reason) => end(() => reject(HermesError.from(reason, 'PEER_UNREACHABLE'))),
               answered: (incoming) =>
                 end(() => {

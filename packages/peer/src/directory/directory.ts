@@ -119,24 +119,27 @@ class AgentDirectory implements Directory {
     this.#hopes.clear()
   }
 
-  async find(query: Query, { signal, fresh = false }: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Entry[]> {
+  async find(query: Query, options: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Entry[]> {
     const { capability, agent } = query
+    let found = this.#matching(query)
     if (capability) {
-      const known = this.#matching(query)
-      const usable = known.some(({ status }) => status === 'online' || status === 'suspect')
-      const lookup = this.#lookups.run(capability, fresh || !usable)
-      if (!usable && lookup) await this.#hope(query, lookup, signal)
+      const usable = found.some(({ status }) => status === 'online' || status === 'suspect')
+      const lookup = this.#lookups.run(capability, options.fresh === true || !usable)
+      if (!usable && lookup) {
+        await this.#hope(query, lookup, options.signal)
+        found = this.#matching(query)
+      }
     }
-    const found = this.#matching(query)
     if (agent && found.length === 0) {
       const entry = this.#entries.get(agent)
       return entry ? [entry] : []
     }
-    await Promise.all(
-      found
-        .filter(({ manifest, status }) => !manifest && status !== 'offline')
-        .map(({ agentId }) => withSignal(this.manifest(agentId), signal).catch(() => undefined)),
-    )
+    const undescribed = found.filter(({ manifest, status }) => !manifest && status !== 'offline')
+    if (undescribed.length > 0) {
+      await Promise.all(
+        undescribed.map(({ agentId }) => withSignal(this.manifest(agentId), options.signal).catch(() => undefined)),
+      )
+    }
     return found
   }
 

@@ -18,17 +18,24 @@ export interface PinStore {
 export function pinning(store: PinStore, options: { report: (text: string) => void }): Trust {
   const pins = new Map(Object.entries(store.read()))
   return {
-    judge({ agentId, fingerprint, met, chosen, address }) {
+    judge({ agentId, fingerprint, met, chosen }) {
       const pinned = pins.get(agentId)
       if (pinned) return pinned === fingerprint ? ADMITTED : mismatch(agentId, fingerprint, pinned)
       if (met !== 'outbound' || !chosen) {
         return notAllowed(`${agentId} is not known here; connect to it by its address to pin its key`)
       }
       if (pins.size >= MOST_PINS) return notAllowed(`${MOST_PINS} keys are pinned already; remove some first`)
+      return ADMITTED
+    },
+    proven({ agentId, fingerprint, address }) {
+      const pinned = pins.get(agentId)
+      if (pinned === fingerprint) return
+      if (pinned) {
+        throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} was pinned to ${pinned} meanwhile, ${fingerprint} came` })
+      }
       store.write({ ...Object.fromEntries(pins), [agentId]: fingerprint })
       pins.set(agentId, fingerprint)
       options.report(`pinned ${agentId} at ${address} to key ${fingerprint}`)
-      return ADMITTED
     },
     known: (agentId) => pins.get(agentId),
     describe: () => 'admitted: agents whose key was pinned when this one first dialled them',

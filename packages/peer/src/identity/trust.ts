@@ -18,8 +18,10 @@ export type Judgement =
 
 /** Which keys speak for which agent ids. One agent id has one key, in every mode. */
 export interface Trust {
-  /** Decides at once; may remember (pinning) when it admits. */
+  /** Decides at once, and changes nothing. */
   judge(claim: Claim): Judgement
+  /** The claim was admitted and proven by a whole handshake. Throws when it cannot be remembered as it must be. */
+  proven?(claim: Claim): void
   /** Fingerprint on record for an agent, undefined when there is none. */
   known(agentId: string): string | undefined
   /** One sentence for the operator: who is admitted. */
@@ -65,6 +67,11 @@ export function anyOf(modes: readonly Trust[]): Trust {
         if (last.admitted) return last
       }
       return last
+    },
+    proven(claim) {
+      const owner = modes.find((mode) => mode.known(claim.agentId) !== undefined)
+      const mode = owner ?? modes.find((one) => one.judge(claim).admitted)
+      mode?.proven?.(claim)
     },
     known(agentId) {
       for (const mode of modes) {

@@ -20,13 +20,13 @@ export class ByteQueue {
     this.#size += chunk.length
   }
 
-  /** The next part's bytes, undefined until all of them are there. Throws `TOO_LARGE` or `MALFORMED`. */
+  /** The next part's bytes, undefined until all of them are there. Throws `LIMIT_EXCEEDED` or `MALFORMED`. */
   part(limit: number): Uint8Array | undefined {
     if (this.#head.length < 5 && this.#rest.length > 0) this.#flatten()
     const length = readUvarint(this.#head, 0)
     if (!length) return undefined
     if (length.value > limit) {
-      throw new HermesError('TOO_LARGE', {
+      throw new HermesError('LIMIT_EXCEEDED', {
         message: `a frame of ${length.value} bytes, the limit is ${limit}`,
         details: { size: length.value, limit },
       })

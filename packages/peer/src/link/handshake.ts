@@ -30,7 +30,7 @@ import {
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Trust } from '../identity/trust.ts'
+import type { Claim, Trust } from '../identity/trust.ts'
 import type { Channel } from '../network/network.ts'
 import type { Random } from '../random.ts'
 import type { ByteQueue } from './byte-queue.ts'
@@ -180,6 +180,7 @@ function initiator(context: HandshakeContext): Side {
       const welcome = decodeWelcome(body)
       verify('welcome', context, [...messages, part(body)], signature, (met as Met).key)
       checkEpochs(self, welcome, challenge.agent_id)
+      context.trust.proven?.((met as Met).claim)
       return { linkId: welcome.link_id, remote: remoteOf(context, challenge, welcome, met as Met, challenge.chosen.content_types, challenge.chosen.features) }
     },
   }
@@ -210,6 +211,7 @@ function responder(context: HandshakeContext): Side {
       const proof = decodeProofMessage(body)
       verify('proof', context, [...messages, part(body)], signature, (met as Met).key)
       checkEpochs(self, proof, hello.agent_id)
+      context.trust.proven?.((met as Met).claim)
       messages.push(concat([part(body), signature]))
       const linkId = toHex(random.bytes(8))
       const welcome = encodeProof({ ...proofOf(self, hello.agent_id), link_id: linkId } as Proof)
@@ -222,6 +224,7 @@ function responder(context: HandshakeContext): Side {
 interface Met {
   key: PublicKey
   offsetMs: number
+  claim: Claim
 }
 
 /** Judges who the other side says it is, before anything of ours is told: network, key, identity, trust, clock. */
@@ -245,14 +248,15 @@ function meet(context: HandshakeContext, hello: Hello, offsetMs: number): Met {
   if (expected !== undefined && hello.agent_id !== expected) {
     throw new HermesError('IDENTITY_MISMATCH', { message: `${expected} was dialled, ${hello.agent_id} answered` })
   }
-  const verdict = trust.judge({
+  const claim: Claim = {
     agentId: hello.agent_id,
     key: key.raw,
     fingerprint: key.fingerprint,
     met: channel.direction,
     address: channel.remoteAddress,
     chosen,
-  })
+  }
+  const verdict = trust.judge(claim)
   if (!verdict.admitted) throw new HermesError(verdict.code, { message: verdict.reason })
   if (Math.abs(offsetMs) > tunables.maxClockOffsetMs) {
     throw new HermesError('CLOCK_SKEW', {
@@ -260,7 +264,7 @@ function meet(context: HandshakeContext, hello: Hello, offsetMs: number): Met {
       details: { offset_ms: offsetMs },
     })
   }
-  return { key, offsetMs }
+  return { key, offsetMs, claim }
 }
 
 function choose(hello: Hello): Challenge['chosen'] {

@@ -1,4 +1,4 @@
-import { HermesError, LIMITS, LINK_PROTOCOL, type PublicKey, SIGNATURE_LENGTH, type SigningKey } from '@hermes-peer/protocol'
+import { encodeRefusal, HermesError, LIMITS, LINK_PROTOCOL, type PublicKey, SIGNATURE_LENGTH, type SigningKey } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Trust } from '../identity/trust.ts'
@@ -72,6 +72,8 @@ class LinkTable implements Links {
   readonly #byAgent = new Map<string, Link[]>()
   /** Dials under way by target. */
   readonly #dials = new Map<string, Promise<Link>>()
+  /** Peers whose incoming handshake is under way: one at a time; bounded by the gate. */
+  readonly #inbound = new Set<string>()
   readonly #gate
   #stopped = false
 
@@ -94,7 +96,15 @@ class LinkTable implements Links {
 
   start(): void {
     this.#options.network.handle(LINK_PROTOCOL, (channel) => {
-      void this.#shake(channel, { addresses: [] }).catch(() => undefined)
+      const { remotePeer } = channel
+      if (this.#inbound.has(remotePeer)) {
+        this.#turnAway(channel, new HermesError('HANDSHAKE_REFUSED', { message: 'another handshake of that peer is under way' }))
+        return
+      }
+      this.#inbound.add(remotePeer)
+      this.#shake(channel, { addresses: [] })
+        .catch(() => undefined)
+        .finally(() => this.#inbound.delete(remotePeer))
     })
   }
 
@@ -150,6 +160,21 @@ class LinkTable implements Links {
       clock.clear(timer)
     }
     return this.#shake(channel, target)
+  }
+
+  /** Refuses a channel before its handshake has begun. */
+  #turnAway(channel: Channel, error: HermesError): void {
+    this.#options.telemetry.emit('handshake.refused', {
+      code: error.code,
+      reason: error.message,
+      address: channel.remoteAddress,
+      peerId: channel.remotePeer,
+      by: 'us',
+    })
+    channel.listen({ data: () => undefined, drained: () => undefined, closed: () => undefined })
+    channel.send(encodeRefusal({ error_code: 'HANDSHAKE_REFUSED' }))
+    void channel.close().catch(() => undefined)
+    this.#options.clock.after(this.#options.tunables.callerGraceMs, () => channel.abort(error))
   }
 
   /** Runs the handshake on a fresh channel; resolves with the link that is to be used for that agent. */
@@ -208,7 +233,7 @@ class LinkTable implements Links {
           handshake?.received()
           // Before the handshake is over nobody may make us keep more than one of its messages.
           if (!driven && queue.size > LIMITS.handshake + SIGNATURE_LENGTH + 5) {
-            failed(new HermesError('TOO_LARGE', { message: 'too many bytes before the handshake was over' }))
+            failed(new HermesError('LIMIT_EXCEEDED', { message: 'too many bytes before the handshake was over' }))
           }
         },
         drained: () => driven?.drained(),

@@ -34,7 +34,7 @@ export interface Network {
 
   /**
    * Joins a gossip topic. `receive` judges each message before it travels on: `accept` passes it on, `ignore` does not,
-   * `reject` also counts against whoever sent it. `size` bounds a message in bytes.
+   * `reject` also counts against whoever sent it.
    */
   subscribe(topic: string, receive: (message: Gossip) => Verdict): () => void
   /** Sends to a topic (without having to be subscribed); resolves with the number of peers it went to, 0 included. */

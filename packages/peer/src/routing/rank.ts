@@ -36,13 +36,21 @@ export interface Scored {
   readonly inFlight: number
   /** Cost level of its capability, 1..5; 3 where it says none. */
   readonly cost: number
+  /** As many calls from here are in flight as it runs at a time. */
+  readonly full: boolean
 }
 
 /**
  * Orders the usable candidates for one call. Among near-equals of the best, two are drawn and the one with less in flight goes
- * first, so that callers with the same stale load report do not all run to one agent.
+ * first, so that callers with the same stale load report do not all run to one agent. Who has no free place comes behind who has.
  */
-export function order(scored: readonly Scored[], { random, tunables }: { random: Random; tunables: Tunables }): Candidate[] {
+export function order(scored: readonly Scored[], options: { random: Random; tunables: Tunables }): Candidate[] {
+  const free = scored.filter(({ full }) => !full)
+  const full = scored.filter((item) => item.full)
+  return [...orderEquals(free, options), ...orderEquals(full, options)]
+}
+
+function orderEquals(scored: readonly Scored[], { random, tunables }: { random: Random; tunables: Tunables }): Candidate[] {
   const sorted = scored.toSorted((a, b) => b.candidate.score - a.candidate.score || a.cost - b.cost)
   const best = sorted[0]
   if (!best || sorted.length === 1) return sorted.map(({ candidate }) => candidate)

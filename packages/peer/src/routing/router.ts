@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Directory, Entry } from '../directory/directory.ts'
 import type { Random } from '../random.ts'
-import type { Measurements } from './measure.ts'
+import type { Measured, Measurements } from './measure.ts'
 import type { Candidate, Query } from './query.ts'
 import { order, type Scored, scoreOf } from './rank.ts'
 import { createSchemaFilter, type GivenInput } from './schema-filter.ts'
@@ -87,39 +87,36 @@ export function createRouter(options: RouterOptions): Router {
     const capability = need.capability ?? ''
     const measured = measurements.read(entry.agentId, capability)
     const left = excluded(entry, need)
+    const described = entryOf(entry, capability)
+    const places = described?.constraints.max_concurrency
+    const full = places !== undefined && measured.inFlight >= places
     const affine = need.correlationId !== undefined && affinity.get(need.correlationId) === entry.agentId
     const score = left ? Number.NaN : scoreOf({ load: entry.load, measured, reportedSuccess: entry.success, affine })
-    const reasons = left
-      ? [left]
-      : [
-          `load ${entry.load}`,
-          measured.p50Ms === undefined ? 'not measured yet' : `p50 ${Math.round(measured.p50Ms)} ms`,
-          measured.calls === 0 ? 'no calls from here yet' : `${Math.round(measured.success * 1000) / 10} % of ${measured.calls} calls (measured here)`,
-          ...(measured.inFlight > 0 ? [`${measured.inFlight} in flight from here`] : []),
-          ...(affine ? ['had the last call of this interaction'] : []),
-          ...(entry.status === 'suspect' ? ['silent for a while'] : []),
-        ]
     return {
       inFlight: measured.inFlight,
-      cost: entryOf(entry, capability)?.constraints.cost_level ?? MIDDLE_COST,
+      cost: described?.constraints.cost_level ?? MIDDLE_COST,
+      full,
       candidate: {
         agentId: entry.agentId,
         // Suspicion lowers preference only: nothing in flight is failed for it.
         score: entry.status === 'suspect' ? score * 0.5 : score,
         usable: left === undefined,
-        reasons,
+        // Put into words only when somebody reads them: this runs for every candidate of every call.
+        get reasons() {
+          return left ? [left] : reasonsOf({ load: entry.load, measured, places: full ? places : undefined, affine, status: entry.status })
+        },
         load: entry.load,
         p50Ms: measured.p50Ms,
         measured: measured.calls,
         success: measured.success,
-        labels: entryOf(entry, capability)?.labels ?? {},
+        labels: described?.labels ?? {},
         status: entry.status,
       },
     }
   }
 
-  const rank: Router['rank'] = async (need, { signal, fresh = false }) => {
-    const entries = await directory.find(need, { signal, fresh })
+  const rank: Router['rank'] = async (need, options_) => {
+    const entries = await directory.find(need, options_)
     const scored = entries.map((entry) => describe(entry, need))
     const usable = order(
       scored.filter(({ candidate }) => candidate.usable),
@@ -169,4 +166,27 @@ function nobody(need: Need, candidates: readonly Candidate[]): HermesError {
         : 'Each agent is listed with the reason why it was left out.',
     details: { candidates: others },
   })
+}
+
+/** Why a usable candidate ranks where it does. */
+function reasonsOf(facts: {
+  load: number
+  measured: Measured
+  /** Its places, when all of them are taken from here. */
+  places: number | undefined
+  affine: boolean
+  status: Entry['status']
+}): string[] {
+  const { load, measured, places, affine, status } = facts
+  return [
+    `load ${load}`,
+    measured.p50Ms === undefined ? 'not measured yet' : `p50 ${Math.round(measured.p50Ms)} ms`,
+    measured.calls === 0
+      ? 'no calls from here yet'
+      : `${Math.round(measured.success * 1000) / 10} % of ${measured.calls} calls (measured here)`,
+    ...(places === undefined ? [] : [`its ${places === 1 ? 'one place is' : `${places} places are`} taken from here`]),
+    ...(measured.inFlight > 0 && places === undefined ? [`${measured.inFlight} in flight from here`] : []),
+    ...(affine ? ['had the last call of this interaction'] : []),
+    ...(status === 'suspect' ? ['silent for a while'] : []),
+  ]
 }

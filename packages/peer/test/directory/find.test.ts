@@ -51,7 +51,9 @@ describe('finding', () => {
   })
 
   it('asks again after 30 s although somebody is known, but does not wait for it', async () => {
-    const { find, directory, log, advance } = directing()
+    const { find, directory, log, advance, up, manifests } = directing()
+    manifests.set('a', manifestOf('a', ['work']))
+    up('a')
     directory.heard(report('a', { counter: 0 }))
     await find({ capability: 'work' })
     await find({ capability: 'work' })

@@ -188,7 +188,7 @@ describe('a report that is heard', () => {
     ['signed by another key than it shows', signed({}, 'b'), 'BAD_SIGNATURE'],
     ['that is no document', new Uint8Array([1, 2, 3]), 'MALFORMED'],
     ['with a byte changed', signed().map((byte, index) => (index === 40 ? byte ^ 1 : byte)), expect.stringMatching(/BAD_SIGNATURE|BAD_KEY|MALFORMED/)],
-    ['that is too long', new Uint8Array(20_000), expect.stringMatching(/TOO_LARGE|MALFORMED/)],
+    ['that is too long', new Uint8Array(20_000), expect.stringMatching(/LIMIT_EXCEEDED|MALFORMED/)],
   ])('%s is rejected before anything looks at it', (_, data, code) => {
     const { beacon, hear, heard, refused } = beaming()
     beacon.start()

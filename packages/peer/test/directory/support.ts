@@ -107,6 +107,8 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     get: (agentId: string) => open.get(agentId),
     async connect(target: LinkTarget) {
       log.dials.push(target)
+      // Never at once: a dial takes at least a turn.
+      await Promise.resolve()
       for (const [agentId, address] of reachable) {
         const meant = target.agentId === agentId || target.peerId === peerIdNamed(agentId)
         if (meant && target.addresses.includes(address)) return up(agentId)

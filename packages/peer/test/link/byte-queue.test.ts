@@ -79,7 +79,7 @@ describe('a byte queue', () => {
             expect(queue.size).toBeLessThanOrEqual(LIMIT + 5 + chunk)
           }
         } catch (error) {
-          expect(['TOO_LARGE', 'MALFORMED']).toContain((error as HermesError).code)
+          expect(['LIMIT_EXCEEDED', 'MALFORMED']).toContain((error as HermesError).code)
         }
       }),
       { numRuns: 500 },
@@ -99,7 +99,7 @@ describe('a byte queue', () => {
     const queue = new ByteQueue()
     queue.push(part(new Uint8Array(LIMIT + 1)).subarray(0, 2))
     const error = codeOf(() => queue.part(LIMIT))
-    expect(error?.code).toBe('TOO_LARGE')
+    expect(error?.code).toBe('LIMIT_EXCEEDED')
     expect(error?.details).toEqual({ size: LIMIT + 1, limit: LIMIT })
   })
 
@@ -116,7 +116,7 @@ describe('a byte queue', () => {
   ])('F-06 refuses %s at once', (_, bytes) => {
     const queue = new ByteQueue()
     queue.push(bytes)
-    expect(['TOO_LARGE', 'MALFORMED']).toContain(codeOf(() => queue.part(LIMIT))?.code)
+    expect(['LIMIT_EXCEEDED', 'MALFORMED']).toContain(codeOf(() => queue.part(LIMIT))?.code)
   })
 
   it('F-06 refuses an endless length however it is cut', () => {
@@ -127,7 +127,7 @@ describe('a byte queue', () => {
         queue.part(LIMIT)
       }
     })
-    expect(['TOO_LARGE', 'MALFORMED']).toContain(error?.code)
+    expect(['LIMIT_EXCEEDED', 'MALFORMED']).toContain(error?.code)
   })
 
   it('gives an empty part, and waits for nothing with nothing', () => {

@@ -44,7 +44,10 @@ describe('the reason why an address did not work', () => {
     [coded('EHOSTUNREACH'), 'host unreachable'],
     [named('TimeoutError'), 'timeout'],
     [named('UnsupportedProtocolError'), 'unsupported'],
-    [named('EncryptionFailedError', 'Payload identity key a does not match expected remote identity key b'), 'wrong peer'],
+    [
+      named('EncryptionFailedError', 'Payload identity key a does not match expected remote identity key b'),
+      'wrong peer',
+    ],
     [named('EncryptionFailedError', 'read ECONNRESET'), 'denied'],
     [new Error('something else'), 'something else'],
     ['no error at all', 'no error at all'],

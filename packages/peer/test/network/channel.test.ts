@@ -77,7 +77,10 @@ describe('a channel', () => {
     let at = 0
     const sendOn = () => {
       let more = true
-      while (more && at < sent.length) more = far.send(sent.subarray(at, (at += 64 * 1024)))
+      while (more && at < sent.length) {
+        more = far.send(sent.subarray(at, at + 64 * 1024))
+        at += 64 * 1024
+      }
     }
     sendOn()
     let drained = 0

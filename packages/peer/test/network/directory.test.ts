@@ -150,7 +150,8 @@ function fakeDht() {
   const name = (cid: { toString(): string }) => cid.toString()
   const dht = {
     async *provide(cid: object, { signal }: { signal: AbortSignal }) {
-      if (state.peers === 0) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      if (state.peers === 0)
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
       announced.push(name(cid))
       if (state.reachable) yield { name: 'PEER_RESPONSE', messageName: 'ADD_PROVIDER' }
       else yield { name: 'QUERY_ERROR' }

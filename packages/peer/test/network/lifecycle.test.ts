@@ -76,6 +76,29 @@ describe('a network', () => {
     await a.stop()
   })
 
+  it('serves what was set while it started', async () => {
+    const [a, b] = [network(), network()]
+    const starting = Promise.all([a.start(), b.start()])
+    // At every point in the middle, each time under a name of its own: most of a start happens within one turn.
+    const protocols: string[] = []
+    let done = false
+    const finish = () => {
+      done = true
+    }
+    starting.then(finish, finish)
+    while (!done) {
+      protocols.push(`/hermes/${protocols.length}/1.0.0`)
+      serveEcho(b, protocols.at(-1))
+      await new Promise<void>((resolve) => {
+        if (protocols.length % 20 === 0) setImmediate(resolve)
+        else process.nextTick(resolve)
+      })
+    }
+    await starting
+    // The last ones are enough: those before the first turn of the start are not in question.
+    for (const protocol of protocols.slice(-60)) (await open(a, b, protocol)).abort(new Error('done'))
+  })
+
   it('stops when it is asked to while it starts', async () => {
     const a = network()
     const starting = a.start()
@@ -140,7 +163,9 @@ describe('a network', () => {
     await expect(a.open({ addresses: [] }, PROTOCOL, { signal })).rejects.toMatchObject({ code })
     await expect(a.provide(randomBytes(4), { signal })).rejects.toMatchObject({ code })
     await expect(a.publish('hermes/test/x', randomBytes(1))).rejects.toMatchObject({ code })
-    await expect(a.findProviders(randomBytes(4), { signal })[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code })
+    await expect(a.findProviders(randomBytes(4), { signal })[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code,
+    })
     await a.unprovide(randomBytes(4))
     await a.hangUp(a.peerId)
   })

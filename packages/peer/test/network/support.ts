@@ -13,7 +13,7 @@ export function network(options: Partial<Libp2pNetworkOptions> = {}): Network {
   const created = createLibp2pNetwork({
     privateKey: randomBytes(32),
     networkName: NETWORK,
-    dialTimeoutMs: 10_000,
+    dialTimeoutMs: 20_000,
     ...options,
   })
   created.handle(BARRIER, (channel) => channel.listen({ data: () => {}, drained: () => {}, closed: () => {} }))
@@ -28,7 +28,7 @@ export async function started(options: Partial<Libp2pNetworkOptions> = {}): Prom
 }
 
 /** A signal that ends a hanging test with a clear reason. */
-export const soon = (ms = 15_000): AbortSignal => AbortSignal.timeout(ms)
+export const soon = (ms = 20_000): AbortSignal => AbortSignal.timeout(ms)
 
 export function open(from: Network, to: Network, protocol = PROTOCOL, signal = soon()): Promise<Channel> {
   return from.open({ peerId: to.peerId, addresses: to.addresses() }, protocol, { signal })

@@ -128,7 +128,10 @@ describe('the lazy window', () => {
 })
 
 describe('native cryptography', () => {
-  const sodium = createRequire(import.meta.url)('sodium-native') as Record<string, (...parameters: unknown[]) => unknown>
+  const sodium = createRequire(import.meta.url)('sodium-native') as Record<
+    string,
+    (...parameters: unknown[]) => unknown
+  >
 
   it('is loaded, and understood by a peer without it', async () => {
     const crypto = await loadNativeCrypto()
@@ -164,7 +167,9 @@ describe('native cryptography', () => {
 
 describe('a network', () => {
   it('uses all three', async () => {
-    const sodium = createRequire(import.meta.url)('sodium-native') as { crypto_aead_chacha20poly1305_ietf_encrypt(): number }
+    const sodium = createRequire(import.meta.url)('sodium-native') as {
+      crypto_aead_chacha20poly1305_ietf_encrypt(): number
+    }
     const seal = vi.spyOn(sodium, 'crypto_aead_chacha20poly1305_ietf_encrypt')
     const [a, b] = await Promise.all([started(), started()])
     serveEcho(b)

@@ -125,6 +125,17 @@ describe('the order', () => {
     expect(newcomer).toBeLessThan(0.1)
   })
 
+  it('puts who has no free place behind who has, whatever the scores', () => {
+    const list = [scored('full', 0.9, { full: true }), scored('free', 0.2), scored('full too', 0.5, { full: true })]
+    for (let seed = 0; seed < 20; seed++) expect(names(list, seed)[0]).toBe('free')
+    expect(names([scored('b', 0.5, { full: true }), scored('a', 0.9, { full: true })])).toEqual(['a', 'b'])
+  })
+
+  it('of equals takes the cheaper one more often', () => {
+    const { cheap = 0 } = firsts([scored('dear', 0.5, { cost: 5 }), scored('cheap', 0.5, { cost: 1 })])
+    expect(cheap).toBeGreaterThan(0.65)
+  })
+
   it('is by score when all are newcomers', () => {
     const counts = firsts([scored('a', 0.8, { measured: 0 }), scored('b', 0.5, { measured: 1 })])
     expect(counts).toEqual({ a: expect.closeTo(1, 5) })

@@ -47,9 +47,11 @@ export function entry(agentId: string, more: Partial<Omit<Entry, 'manifest'>> & 
   return Object.assign(made, { status: 'online' as const, ...rest })
 }
 
-export function scored(agentId: string, score: number, more: { inFlight?: number; measured?: number } = {}): Scored {
+export function scored(agentId: string, score: number, more: { inFlight?: number; measured?: number; cost?: number; full?: boolean } = {}): Scored {
   return {
     inFlight: more.inFlight ?? 0,
+    cost: more.cost ?? 3,
+    full: more.full ?? false,
     candidate: {
       agentId,
       score,

@@ -7,29 +7,22 @@ import { isForbiddenKey } from '../payload/limits.ts'
  */
 export function encodeCompact(value: object): Uint8Array {
   const text = JSON.stringify(value)
-  const bytes = new Uint8Array(text.length)
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit < 0x20 || unit > 0x7e || unit === BACKSLASH) {
-      throw new HermesError('MALFORMED', { message: 'only printable ASCII without escapes may stand here' })
-    }
-    bytes[i] = unit
+  if (UNPRINTABLE.test(text)) {
+    throw new HermesError('MALFORMED', { message: 'only printable ASCII without escapes may stand here' })
   }
-  return bytes
+  return Buffer.from(text, 'latin1')
 }
 
-const BACKSLASH = 0x5c
+/** Anything but printable ASCII; the backslash is what every escape begins with. */
+const UNPRINTABLE = /[^\x20-\x5b\x5d-\x7e]/
 
 /** Throws `MALFORMED` that names `what`. The result is an object. */
 export function decodeCompact(bytes: Uint8Array, what: string): Record<string, unknown> {
   const refuse = (why: string): never => {
     throw new HermesError('MALFORMED', { message: `${what}: ${why}` })
   }
-  for (let i = 0; i < bytes.length; i++) {
-    const unit = bytes[i] as number
-    if (unit < 0x20 || unit > 0x7e || unit === BACKSLASH) refuse('only printable ASCII without escapes may stand here')
-  }
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  if (UNPRINTABLE.test(text)) refuse('only printable ASCII without escapes may stand here')
   let value: unknown
   try {
     value = JSON.parse(text)

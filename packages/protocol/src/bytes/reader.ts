@@ -28,11 +28,11 @@ export class Reader {
     return read.value
   }
 
-  /** Reads `part(x)`; the length is compared with `limit` before anything is taken. Throws `TOO_LARGE`. */
+  /** Reads `part(x)`; the length is compared with `limit` before anything is taken. Throws `LIMIT_EXCEEDED`. */
   part(limit: number, what: string): Uint8Array {
     const length = this.uvarint(what)
     if (length > limit) {
-      throw new HermesError('TOO_LARGE', {
+      throw new HermesError('LIMIT_EXCEEDED', {
         message: `${what} has ${length} bytes, the limit is ${limit}`,
         details: { size: length, limit },
       })

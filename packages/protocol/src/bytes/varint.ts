@@ -30,7 +30,7 @@ export interface Uvarint {
 
 /**
  * Reads one uvarint; undefined when the bytes end inside it. Only the shortest spelling is accepted.
- * Throws `TOO_LARGE` when it runs over 5 bytes, `MALFORMED` when a shorter spelling exists.
+ * Throws `LIMIT_EXCEEDED` when it runs over 5 bytes, `MALFORMED` when a shorter spelling exists.
  */
 export function readUvarint(bytes: Uint8Array, offset: number): Uvarint | undefined {
   let value = 0
@@ -45,5 +45,5 @@ export function readUvarint(bytes: Uint8Array, offset: number): Uvarint | undefi
     }
     scale *= 0x80
   }
-  throw new HermesError('TOO_LARGE', { message: `a length runs over ${MAX_BYTES} bytes` })
+  throw new HermesError('LIMIT_EXCEEDED', { message: `a length runs over ${MAX_BYTES} bytes` })
 }

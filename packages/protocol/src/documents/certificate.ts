@@ -1,5 +1,5 @@
 import { toBase64url } from '../bytes/parts.ts'
-import type { PublicKey, SigningKey } from '../crypto/keys.ts'
+import { type PublicKey, publicKey, type SigningKey } from '../crypto/keys.ts'
 import { HermesError } from '../errors/hermes-error.ts'
 import { LIMITS } from '../limits.ts'
 import { isName } from '../names.ts'
@@ -41,7 +41,7 @@ export function signCertificate(certificate: Certificate, key: SigningKey): Sign
 }
 
 /**
- * Reads a certificate and checks signature and validity. Throws `BAD_SIGNATURE`, `MALFORMED`, or `EXPIRED` when `now`
+ * Reads a certificate and checks signature, validity and the key it is about. Throws `BAD_SIGNATURE`, `MALFORMED`, `BAD_KEY`, or `EXPIRED` when `now`
  * lies outside its life.
  */
 export function openCertificate(bytes: Uint8Array, issuer: PublicKey, now: number): Certificate {
@@ -61,15 +61,20 @@ export function openCertificate(bytes: Uint8Array, issuer: PublicKey, now: numbe
     })
   }
   const kind = fields.raw('kind')
-  if (kind === 'instance') return { kind, ...validity, instance_key: fields.key('instance_key') }
+  if (kind === 'instance') return { kind, ...validity, instance_key: admitted(fields.key('instance_key')) }
   if (kind !== 'organisation') fields.refuse('kind', 'is not instance or organisation')
   const team = fields.text('team', 64)
   if (!isName(team)) fields.refuse('team', 'is not a name')
   return {
     kind: 'organisation',
     ...validity,
-    agent_key: fields.key('agent_key'),
+    agent_key: admitted(fields.key('agent_key')),
     team,
     roles: fields.texts('roles', 32, 64, isName),
   }
+}
+
+/** The raw key, once it has passed the check that every key passes. */
+function admitted(raw: Uint8Array): Uint8Array {
+  return publicKey(raw).raw
 }

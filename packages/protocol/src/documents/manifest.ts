@@ -46,7 +46,7 @@ export function manifestDigest(document: SignedDocument): string {
   return sha256Hex(document)
 }
 
-/** Reads a manifest that must be signed by `key`. Throws `BAD_SIGNATURE`, `MALFORMED` that names the field, `TOO_LARGE`. */
+/** Reads a manifest that must be signed by `key`. Throws `BAD_SIGNATURE`, `MALFORMED` that names the field, `LIMIT_EXCEEDED`. */
 export function openManifest(bytes: Uint8Array, key: PublicKey): Manifest {
   const document = openDocument(bytes, LIMITS.manifest, 'manifest')
   verifyDocument('manifest', document, key)

@@ -20,7 +20,7 @@ export interface OpenedDocument {
   readonly value: unknown
 }
 
-/** Reads a document without trusting it. Throws `TOO_LARGE`, `MALFORMED`, `INVALID_PAYLOAD`. */
+/** Reads a document without trusting it. Throws `LIMIT_EXCEEDED`, `MALFORMED`, `INVALID_PAYLOAD`. */
 export function openDocument(bytes: Uint8Array, limit: number, what: string): OpenedDocument {
   const reader = new Reader(bytes)
   const body = reader.part(limit, what)

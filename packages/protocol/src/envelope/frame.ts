@@ -83,7 +83,7 @@ export function encodeBatch(frame: Omit<BatchFrame, 'tag'>): Uint8Array {
 }
 
 /**
- * Reads the body of a frame (what follows its length). Throws `UNKNOWN_TAG`, `TOO_LARGE` or `MALFORMED`; nothing may be
+ * Reads the body of a frame (what follows its length). Throws `UNKNOWN_TAG`, `LIMIT_EXCEEDED` or `MALFORMED`; nothing may be
  * left over.
  */
 export function decodeFrame(body: Uint8Array): Frame {
@@ -156,7 +156,7 @@ export function splitPoint(count: number): number {
 function readHops(reader: Reader, proofLength: number): SignedHop[] {
   const before = reader.left
   const count = reader.uvarint('the count of hops')
-  if (count > MAX_HOPS) throw new HermesError('TOO_LARGE', { message: `${count} hops, at most ${MAX_HOPS} are allowed` })
+  if (count > MAX_HOPS) throw new HermesError('LIMIT_EXCEEDED', { message: `${count} hops, at most ${MAX_HOPS} are allowed` })
   const hops: SignedHop[] = []
   for (let i = 0; i < count; i++) {
     const body = reader.part(MAX_HOP, 'a hop')
@@ -193,6 +193,6 @@ function writePart(out: Uint8Array, offset: number, bytes: Uint8Array): number {
 }
 
 function tooLarge(what: string, size: number, limit: number): HermesError {
-  return new HermesError('TOO_LARGE', { message: `${what}: ${size} bytes, the limit is ${limit}`, details: { size, limit } })
+  return new HermesError('LIMIT_EXCEEDED', { message: `${what}: ${size} bytes, the limit is ${limit}`, details: { size, limit } })
 }
 

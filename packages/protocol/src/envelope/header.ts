@@ -6,7 +6,7 @@ import { defaultExpiry, defaultTimeoutMs, type Header, type HeaderDraft, PROTOCO
 
 /**
  * The header's bytes: compact JSON in the order of the table, what equals its default left out.
- * Throws `MALFORMED` for anything but printable ASCII and `TOO_LARGE` over 4 KiB.
+ * Throws `MALFORMED` for anything but printable ASCII and `LIMIT_EXCEEDED` over 4 KiB.
  */
 export function encodeHeader(draft: HeaderDraft): Uint8Array {
   const standardTimeout = defaultTimeoutMs(draft.message_type, draft.call_type ?? 'request')
@@ -48,7 +48,7 @@ export function encodeHeader(draft: HeaderDraft): Uint8Array {
 }
 
 /**
- * Reads a header strictly. Throws `MALFORMED` that names the field, `TOO_LARGE`, or `UNSUPPORTED_VERSION` for a higher
+ * Reads a header strictly. Throws `MALFORMED` that names the field, `LIMIT_EXCEEDED`, or `UNSUPPORTED_VERSION` for a higher
  * major version; of a higher minor version the unknown keys are ignored.
  */
 export function decodeHeader(bytes: Uint8Array): Header {
@@ -61,7 +61,7 @@ function unless<T>(value: T | undefined, standard: T): T | undefined {
 }
 
 function tooLarge(size: number): HermesError {
-  return new HermesError('TOO_LARGE', {
+  return new HermesError('LIMIT_EXCEEDED', {
     message: `the header has ${size} bytes, the limit is ${LIMITS.header}`,
     details: { size, limit: LIMITS.header },
   })

@@ -66,7 +66,7 @@ export const ERROR_TABLE = {
 
   // Refusals of one envelope.
   MALFORMED: row('sender', false, 'The message does not follow the wire format.', 'Send what the wire contract describes.', NOT_STARTED),
-  TOO_LARGE: row('sender', false, 'A part of the message is larger than its limit.', 'Send less than the limit that is named.', NOT_STARTED),
+  LIMIT_EXCEEDED: row('sender', false, 'A part of the message is larger than its limit.', 'Send less than the limit that is named.', NOT_STARTED),
   PAYLOAD_TOO_LARGE: row('sender', false, 'The payload is larger than the other side accepts.', 'Send less than the limit that is named.', NOT_STARTED),
   UNKNOWN_TAG: row('sender', false, 'The frame has a tag that this peer does not know.', 'Negotiate the feature first.', NOT_STARTED),
   BATCH_UNSUPPORTED: row('sender', false, 'Batches have not been agreed on for this link.', 'Send one envelope per frame.', NOT_STARTED),

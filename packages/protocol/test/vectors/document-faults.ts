@@ -5,7 +5,8 @@ import { KEYS, type Name, NOW, type Pieces, type Vector } from './scene.ts'
 type Kind = 'manifest' | 'presence' | 'certificate'
 type Fields = Record<string, unknown>
 
-const manifest = (): Fields => fieldsOf(MANIFEST)
+/** Without capabilities, so that a fault elsewhere is easy to see. */
+const manifest = (): Fields => fieldsOf({ ...MANIFEST, capabilities: [] })
 const presence = (): Fields => ({ ...fieldsOf(PRESENCE), success_rate_15m: 987 })
 const instance = (): Fields => fieldsOf(INSTANCE)
 const organisation = (): Fields => fieldsOf(ORGANISATION)
@@ -36,7 +37,7 @@ const AGENT = [undefined, null, 'Coder', 'a//b']
 const NATURAL = [undefined, null, -1, 1.5, '1']
 
 function capabilities(): unknown[] {
-  const [good] = MANIFEST.capabilities
+  const good = { ...MANIFEST.capabilities[1], input_schema: {}, output_schema: {}, description: '' }
   const entry = (changes: Fields) => [{ ...good, ...changes }]
   return [
     undefined,
@@ -128,7 +129,7 @@ function forgeries(kind: Kind, fields: Fields): Vector[] {
     no('63 bytes of signature', kind, 'MALFORMED', good.subarray(0, -1)),
     no('a byte left over', kind, 'MALFORMED', concat([good, new Uint8Array(1)])),
     no('a length with needless bytes', kind, 'MALFORMED', concat([Uint8Array.of((good[0] as number), (good[1] as number) | 0x80, 0), good.subarray(2)])),
-    no('larger than it may be', kind, 'TOO_LARGE', 'ffff0f'),
+    no('larger than it may be', kind, 'LIMIT_EXCEEDED', 'ffff0f'),
     no('not an object', kind, 'MALFORMED', signed(kind, utf8('[]'), KEYS.coder)),
     no('not JSON', kind, 'INVALID_PAYLOAD', signed(kind, utf8(kind), KEYS.coder)),
     no('a key twice', kind, 'INVALID_PAYLOAD', signed(kind, utf8(text.replace('{', '{"agent_id":"pm",')), KEYS.coder)),

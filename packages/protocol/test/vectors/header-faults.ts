@@ -138,7 +138,7 @@ function otherCodes(plain: Fields): Vector[] {
     {
       name: '4,097 bytes',
       bytes: [{ repeat: '78', times: OVER_HEADER }],
-      code: 'TOO_LARGE',
+      code: 'LIMIT_EXCEEDED',
     },
   ]
 }

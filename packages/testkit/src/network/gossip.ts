@@ -5,7 +5,7 @@ import { type Host, neighbours } from './host.ts'
 
 /** Messages to all who listen to a topic: from neighbour to neighbour, over those only that subscribe and accept them. */
 export interface GossipNet {
-  /** Returns the number of neighbours that it went to. Throws `TOO_LARGE`. */
+  /** Returns the number of neighbours that it went to. Throws `LIMIT_EXCEEDED`. */
   publish(host: Host, topic: string, data: Uint8Array): number
   /** From now on each hop loses, repeats or delays messages with these chances. */
   disturb(chances: GossipChances): void
@@ -64,7 +64,7 @@ class MeshGossip implements GossipNet {
   publish(host: Host, topic: string, data: Uint8Array): number {
     const most = this.#fabric.settings.gossipBytes
     if (data.length > most) {
-      throw new HermesError('TOO_LARGE', {
+      throw new HermesError('LIMIT_EXCEEDED', {
         message: `publish to ${topic}: ${data.length} bytes are over the limit of ${most}`,
         details: { size: data.length, limit: most },
       })

@@ -79,6 +79,17 @@ describe('a channel, whatever is done with it', () => {
     )
   })
 
+  it('tells one who paused of the end only when it goes on', async () => {
+    const { peer, channel, timeline } = await worldOf('ab')
+    const { here, there } = await channel(peer('a'), peer('b'))
+    here.channel.pause()
+    await timeline.runUntil(there.channel.close())
+    await timeline.advance('1s')
+    expect(here.closings).toEqual([])
+    here.channel.resume()
+    expect(here.closings).toEqual([undefined])
+  })
+
   it('is divided into pieces in many ways', async () => {
     const { peer, channel, timeline } = await worldOf('ab')
     const { here, there } = await channel(peer('a'), peer('b'))

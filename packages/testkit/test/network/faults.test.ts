@@ -157,12 +157,15 @@ describe('a crash', () => {
       after.push('gossip')
       return 'accept'
     })
+    // Has arrived and is not read when it dies; more is on the way then.
+    there.channel.pause()
+    here.channel.send(pattern(100, 1))
+    await timeline.advance(50)
     const late = b.open({ peerId: idOf('nobody'), addresses: ['/ip4/127.0.0.1/tcp/1'] }, ECHO, patient)
     late.then(
       () => after.push('opened'),
       () => after.push('refused'),
     )
-    there.channel.pause()
     const held = there.channel.send(pattern(3_000_000, 1))
     void there.channel.close().then(() => after.push('closed'))
     here.channel.send(pattern(100, 1))

@@ -86,7 +86,7 @@ describe('gossip', () => {
   it('refuses what is too large for it', async () => {
     const { peer } = await worldOf('a', { settings: { gossipBytes: 10 } })
     await expect(peer('a').publish(TOPIC, new Uint8Array(11))).rejects.toMatchObject({
-      code: 'TOO_LARGE',
+      code: 'LIMIT_EXCEEDED',
       details: { size: 11, limit: 10 },
     })
   })

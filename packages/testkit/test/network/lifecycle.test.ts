@@ -107,6 +107,25 @@ describe('hangUp', () => {
   })
 })
 
+it('takes nothing any more from a connection it has dropped', async () => {
+  const { peer, channel, timeline, accepted } = await worldOf('ab', { settings: { latencyMs: { min: 10, max: 10 } } })
+  const [a, b] = [peer('a'), peer('b')]
+  await channel(a, b)
+  let heard = 0
+  b.subscribe('news', () => {
+    heard += 1
+    return 'accept'
+  })
+  expect(await a.publish('news', new Uint8Array(1))).toBe(1)
+  const opening = a.open({ peerId: b.peerId, addresses: [] }, ECHO, patient)
+  const refused = expect(opening).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
+  await timeline.advance(5)
+  await b.hangUp(a.peerId)
+  await timeline.advance('1s')
+  await refused
+  expect([heard, accepted.b?.length]).toEqual([0, 1])
+})
+
 describe('bootstrap', () => {
   it('is dialled until it answers, and again after a loss', async () => {
     const { start, world, timeline, idOf } = await worldOf('')

@@ -31,7 +31,11 @@ export const CULPRIT: Step = {
   return cents
 `,
     ),
-    swap('src/discount.js', 'export const BULK_RATE', '/** Share of the price that is taken off when many pieces are bought. */\nexport const BULK_RATE'),
+    swap(
+      'src/discount.js',
+      'export const BULK_RATE',
+      '/** Share of the price that is taken off when many pieces are bought. */\nexport const BULK_RATE',
+    ),
     swap(
       'src/discount.js',
       ` * Is it a bulk quantity?

@@ -1,174 +1,157 @@
 import { append, put, type Step, step, swap } from '../step.ts'
 
-/** Commits 44 to 64. */
+/** Commits 34 to 43. */
 export const THIRD: readonly Step[] = [
-  step('Say how to contribute', put('CONTRIBUTING.md', '# Contributing\n\nRun `npm test` before you send a change.\n')),
   step(
-    'price-format: keep formatters',
-    swap('src/price-format.js', '/**\n * @param {number} cents', '/** @type {Map<string, Intl.NumberFormat>} */\nconst formatters = new Map()\n\n/**\n * @param {number} cents'),
-    swap('src/price-format.js', "  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(cents / 100)", `  const key = locale + currency
-  const formatter = formatters.get(key) ?? new Intl.NumberFormat(locale, { style: 'currency', currency })
-  formatters.set(key, formatter)
-  return formatter.format(cents / 100)`),
-  ),
-  step(
-    'shipping: heavy goods',
-    swap('src/shipping.js', '/** @param {number} cents value of the goods */\nexport function shipping(cents) {', `/**
- * @param {number} cents value of the goods
- * @param {number} [kilograms]
- */
-export function shipping(cents, kilograms = 0) {
-  if (kilograms > 30) return PARCEL * 2`),
-  ),
-  step(
-    'autosave: stop',
-    swap('src/autosave.js', '    changed() {', `    stop() {
-      clearTimeout(timer)
-    },
-    changed() {`),
-  ),
-  step(
-    'Test that a stopped autosave stays quiet',
-    append('test/cart.test.js', `
-test('a stopped autosave stays quiet', async () => {
-  let saves = 0
-  const saver = basket.autosave(() => saves++, 20)
-  saver.changed()
-  saver.stop()
-  await new Promise((resolve) => setTimeout(resolve, 40))
-  assert.equal(saves, 0)
-})
-`),
-  ),
-  step('Release 1.2.0', swap('package.json', '"1.1.0"', '"1.2.0"'), swap('CHANGELOG.md', '## 1.1.0', '## 1.2.0\n\n- Shipping, autosave, events.\n\n## 1.1.0')),
-  step(
-    'tax: reduced rates',
-    append('src/tax.js', `
-/**
- * Books and food.
- * @param {string} country two letters
- */
-export function reducedRateOf(country) {
-  return rateOf(country) / 2
-}
-`),
-  ),
-  step(
-    'Add receipts',
-    put('src/receipt.js', `import { subtotal } from './cart.js'
-import { formatPrice } from './price-format.js'
+    'Add events',
+    put(
+      'src/events.js',
+      `/** @typedef {(value: unknown) => void} Listener */
 
-/**
- * @param {import('./cart.js').Cart} cart
- * @param {string} currency
- */
-export function receipt(cart, currency) {
-  const lines = cart.lines.map(({ sku, quantity }) => \`\${quantity} x \${sku}\`)
-  return [...lines, \`Total \${formatPrice(subtotal(cart), currency)}\`]
-}
-`),
-  ),
-  step(
-    'Export and test receipts',
-    swap('src/index.js', 'export { shipping }', "export { receipt } from './receipt.js'\nexport { shipping }"),
-    append('test/shop.test.js', `
-test('a receipt ends with the total', () => {
-  const cart = basket.createCart()
-  basket.add(cart, 'pen', 120, 2)
-  assert.deepEqual(basket.receipt(cart, 'EUR'), ['2 x pen', 'Total €2.40'])
-})
-`),
-  ),
-  step('README: receipts', append('README.md', '\n## Receipts\n\n`receipt(cart, currency)` gives the lines to print.\n')),
-  step('receipt: describe', swap('src/receipt.js', '/**\n * @param', '/**\n * One text a line, the total last.\n * @param')),
-  step(
-    'stock: tell when little is left',
-    append('src/stock.js', `
-/**
- * @param {Map<string, number>} stock
- * @param {number} [limit]
- */
-export function runningLow(stock, limit = 3) {
-  return [...stock].filter(([, left]) => left <= limit).map(([sku]) => sku)
-}
-`),
-  ),
-  step(
-    'events: once',
-    swap('src/events.js', '    /** @param {string} name @param {unknown} value */', `    /** @param {string} name @param {Listener} listener */
-    once(name, listener) {
-      /** @type {Listener} */
-      const first = (value) => {
-        listeners.get(name)?.delete(first)
-        listener(value)
-      }
-      this.on(name, first)
+export function createEvents() {
+  /** @type {Map<string, Set<Listener>>} */
+  const listeners = new Map()
+  return {
+    /** @param {string} name @param {Listener} listener */
+    on(name, listener) {
+      const known = listeners.get(name) ?? new Set()
+      listeners.set(name, known.add(listener))
     },
-    /** @param {string} name @param {unknown} value */`),
-  ),
-  step(
-    'Test events',
-    append('test/shop.test.js', `
-test('a listener is told, one for once is told once', () => {
-  const events = basket.createEvents()
-  const seen = []
-  events.on('sold', (sku) => seen.push(sku))
-  events.once('sold', (sku) => seen.push(sku + ' first'))
-  events.emit('sold', 'pen')
-  events.emit('sold', 'pad')
-  assert.deepEqual(seen, ['pen', 'pen first', 'pad'])
-})
-`),
-  ),
-  step(
-    'coupon: remove a code',
-    append('src/coupon.js', `
-/** @param {string} code */
-export function removeCoupon(code) {
-  COUPONS.delete(code.toUpperCase())
+    /** @param {string} name @param {unknown} value */
+    emit(name, value) {
+      for (const listener of listeners.get(name) ?? []) listener(value)
+    },
+  }
 }
-`),
-    swap('src/index.js', 'couponPercent }', 'couponPercent, removeCoupon }'),
+`,
+    ),
+    swap('src/index.js', 'export { fromCents', "export { createEvents } from './events.js'\nexport { fromCents"),
   ),
   step(
-    'Test added coupons',
-    append('test/shop.test.js', `
-test('codes can be added and removed', () => {
-  const { addCoupon, couponPercent, removeCoupon } = basket
-  addCoupon('Spring', 15)
-  assert.equal(couponPercent('SPRING'), 15)
-  removeCoupon('spring')
-  assert.equal(couponPercent('SPRING'), 0)
-})
-`),
-  ),
-  step('discount: name the rate in percent', append('src/discount.js', '\n/** For texts. */\nexport const BULK_PERCENT = BULK_RATE * 100\n')),
-  step(
-    'cart: merge two carts',
-    append('src/cart.js', `
-/**
- * @param {Cart} into
- * @param {Cart} other
+    'Save a cart once it is quiet',
+    put(
+      'src/autosave.js',
+      `/**
+ * Saves when nothing has changed for a while.
+ * @param {() => void} save
+ * @param {number} quietMs
  */
-export function merge(into, other) {
-  for (const { sku, price, quantity } of other.lines) add(into, sku, price, quantity)
+export function autosave(save, quietMs) {
+  /** @type {number | undefined} */
+  let timer
+  return {
+    changed() {
+      clearTimeout(timer)
+      timer = setTimeout(save, quietMs)
+    },
+  }
 }
-`),
-    swap('src/index.js', 'has, remove', 'has, merge, remove'),
+`,
+    ),
+    put(
+      'src/timers.d.ts',
+      'declare function setTimeout(run: () => void, ms: number): number\ndeclare function clearTimeout(timer: number | undefined): void\n',
+    ),
+    swap('src/index.js', 'export { add,', "export { autosave } from './autosave.js'\nexport { add,"),
   ),
   step(
-    'Test merging',
-    append('test/cart.test.js', `
-test('merged carts keep one line a product', () => {
-  const [one, two] = [createCart(), createCart()]
-  add(one, 'pen', 120)
-  add(two, 'pen', 120)
-  basket.merge(one, two)
-  assert.equal(one.lines.length, 1)
-  assert.equal(subtotal(one), 240)
+    'Test autosave with the real timer',
+    append(
+      'test/cart.test.js',
+      `
+test('a cart is saved once it is quiet', async () => {
+  const cart = createCart()
+  const saved = await new Promise((resolve) => {
+    const saver = basket.autosave(() => resolve(basket.count(cart)), 80)
+    for (const sku of ['pen', 'pad']) {
+      add(cart, sku, 100)
+      saver.changed()
+    }
+  })
+  assert.equal(saved, 2)
 })
-`),
+`,
+    ),
   ),
-  step('Release 1.3.0', swap('package.json', '"1.2.0"', '"1.3.0"'), swap('CHANGELOG.md', '## 1.2.0', '## 1.3.0\n\n- Receipts, merging of carts.\n\n## 1.2.0')),
-  step('README: name the license', append('README.md', '\n## License\n\nMIT\n')),
+  step(
+    'README: autosave',
+    append('README.md', '\n## Autosave\n\n`autosave(save, quietMs).changed()` saves once a cart is quiet.\n'),
+  ),
+  step(
+    'Add shipping',
+    put(
+      'src/shipping.js',
+      `/** Cents for one parcel. */
+export const PARCEL = 490
+
+/** @param {number} cents value of the goods */
+export function shipping(cents) {
+  return cents > 0 ? PARCEL : 0
+}
+`,
+    ),
+    swap('src/index.js', 'export { available', "export { shipping } from './shipping.js'\nexport { available"),
+  ),
+  step(
+    'shipping: free from 50.00',
+    swap(
+      'src/shipping.js',
+      '/** @param {number} cents value',
+      'const FREE_FROM = 5000\n\n/** @param {number} cents value',
+    ),
+    swap('src/shipping.js', 'return cents > 0 ?', 'return cents > 0 && cents < FREE_FROM ?'),
+  ),
+  step(
+    'Test shipping',
+    append(
+      'test/shop.test.js',
+      `
+test('large orders are sent free', () => {
+  assert.equal(basket.shipping(4999), 490)
+  assert.equal(basket.shipping(5000), 0)
+})
+`,
+    ),
+  ),
+  step(
+    'coupon: allow more codes',
+    append(
+      'src/coupon.js',
+      `
+/**
+ * @param {string} code
+ * @param {number} percent
+ */
+export function addCoupon(code, percent) {
+  if (percent < 0 || percent > 100) throw new RangeError('not a percent')
+  COUPONS.set(code.toUpperCase(), percent)
+}
+`,
+    ),
+    swap('src/index.js', 'export { couponPercent', 'export { addCoupon, couponPercent'),
+  ),
+  step(
+    'money: describe fromCents',
+    swap(
+      'src/money.js',
+      '/** @param {number} cents */',
+      '/**\n * For showing only; never count with it.\n * @param {number} cents\n */',
+    ),
+  ),
+  step(
+    'cart: has',
+    append(
+      'src/cart.js',
+      `
+/**
+ * @param {Cart} cart
+ * @param {string} sku
+ */
+export function has(cart, sku) {
+  return cart.lines.some((line) => line.sku === sku)
+}
+`,
+    ),
+    swap('src/index.js', 'createCart, remove', 'createCart, has, remove'),
+  ),
 ]

@@ -41,7 +41,10 @@ class StreamChannel implements Channel {
 
   listen(listener: ChannelListener): void {
     this.#listener = listener
-    if (this.#end !== undefined) return this.#report(this.#end)
+    if (this.#end !== undefined) {
+      this.#report(this.#end)
+      return
+    }
     this.#stream.addEventListener('message', ({ data }) => {
       if (this.#end !== undefined) return
       this.#guard(() => listener.data(data instanceof Uint8Array ? data : data.subarray()))

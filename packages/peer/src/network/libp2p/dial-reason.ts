@@ -42,7 +42,10 @@ const BY_TEXT: readonly (readonly [RegExp, string])[] = [
   [/does not match expected remote identity key/, 'wrong peer'],
   [/ECONNREFUSED/, 'refused'],
   [/aborted|timed? ?out/i, 'timeout'],
-  [/ECONNRESET|EPIPE|unexpected(ly)? (EOF|end)|stream (was|has been) (closed|reset)|connection (was|is) closed/i, 'denied'],
+  [
+    /ECONNRESET|EPIPE|unexpected(ly)? (EOF|end)|stream (was|has been) (closed|reset)|connection (was|is) closed/i,
+    'denied',
+  ],
 ]
 
 /**

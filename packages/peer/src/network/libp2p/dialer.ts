@@ -91,7 +91,10 @@ class RacingDialer implements Dialer {
       }
     }
     if (this.#inFlight.size >= MAX_DIALS) {
-      throw new HermesError('PEER_UNREACHABLE', { message: `${name}: ${MAX_DIALS} other dials are in flight`, details: { tried: [] } })
+      throw new HermesError('PEER_UNREACHABLE', {
+        message: `${name}: ${MAX_DIALS} other dials are in flight`,
+        details: { tried: [] },
+      })
     }
     const attempt = this.#race(route, signal).finally(() => this.#inFlight.delete(key))
     this.#inFlight.set(key, attempt)

@@ -52,7 +52,7 @@ export function gossipOptions(score: GossipScore): Partial<GossipsubOpts> {
 
 export interface Topics {
   subscribe(topic: string, receive: Receive): () => void
-  /** Resolves with the number of neighbours it went to. Throws `TOO_LARGE`; `NOT_STARTED` while not attached. */
+  /** Resolves with the number of neighbours it went to. Throws `LIMIT_EXCEEDED`; `NOT_STARTED` while not attached. */
   publish(topic: string, data: Uint8Array): Promise<number>
   /** Lets a started gossipsub serve the topics; what was subscribed before joins now. */
   attach(service: GossipSub): void
@@ -98,7 +98,7 @@ class JudgedTopics implements Topics {
   async publish(topic: string, data: Uint8Array): Promise<number> {
     const limit = this.#options.topicBytes(topic)
     if (data.length > limit) {
-      throw new HermesError('TOO_LARGE', {
+      throw new HermesError('LIMIT_EXCEEDED', {
         message: `a message of ${data.length} bytes is over the ${limit} of topic ${topic}`,
         details: { size: data.length, limit },
       })

@@ -44,13 +44,14 @@ class Libp2pNetwork implements Network {
   }
 
   async start(): Promise<void> {
-    if (this.#starting === undefined) {
-      this.#starting = this.#launch()
-      this.#starting.catch(() => {
-        this.#starting = undefined
-      })
+    const starting = this.#starting ?? this.#launch()
+    this.#starting = starting
+    try {
+      await starting
+    } catch (error) {
+      if (this.#starting === starting) this.#starting = undefined
+      throw error
     }
-    await this.#starting
   }
 
   stop(): Promise<void> {
@@ -125,7 +126,8 @@ class Libp2pNetwork implements Network {
       onFound: (peer: PeerInfo) => this.#run?.found(peer),
     })
     const events = () => this.#events
-    this.#run = await startRun({ node, settings, listen, topics: this.#topics, events }, this.#handlers)
+    const handlers = this.#handlers
+    this.#run = await startRun({ node, settings, listen, topics: this.#topics, handlers, events })
     return this.#run
   }
 

@@ -5,7 +5,10 @@ import { type MulticastDNSComponents, mdns } from '@libp2p/mdns'
 export type OnFound = (peer: PeerInfo) => void
 
 /** Multicast DNS among the peers of one network; libp2p itself only notes what it finds, so `onFound` has to connect. */
-export function mdnsDiscovery(network: string, onFound: OnFound): (components: MulticastDNSComponents) => PeerDiscovery {
+export function mdnsDiscovery(
+  network: string,
+  onFound: OnFound,
+): (components: MulticastDNSComponents) => PeerDiscovery {
   return (components) => {
     const discovery = mdns({ serviceTag: serviceTag(network) })(components)
     discovery.addEventListener('peer', ({ detail }) => onFound(detail))

@@ -142,7 +142,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         validators: { pk: refuseRecord },
       }),
       gossip: gossipsub(gossipOptions(options.score)),
-      components: (all: Components) => {
+      hermes: (all: Components) => {
         components = all
         return {}
       },

@@ -61,7 +61,12 @@ class ChannelOpener implements Opener {
   }
 
   /** Undefined when the connection turns out to be gone, which a new dial may make good. */
-  async #reuse(connection: Connection, route: Route, protocol: string, signal: AbortSignal): Promise<Channel | undefined> {
+  async #reuse(
+    connection: Connection,
+    route: Route,
+    protocol: string,
+    signal: AbortSignal,
+  ): Promise<Channel | undefined> {
     try {
       return await this.#openOn(connection, route, protocol, signal)
     } catch (error) {

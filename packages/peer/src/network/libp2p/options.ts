@@ -53,7 +53,10 @@ const TOPIC_BYTES = 64 * 1024
 
 const number = (field: string, value: number): number => {
   if (Number.isFinite(value) && value >= 1) return value
-  throw new HermesError('INVALID_OPTION', { message: `${field}: ${value} is not a number of at least 1`, details: { field } })
+  throw new HermesError('INVALID_OPTION', {
+    message: `${field}: ${value} is not a number of at least 1`,
+    details: { field },
+  })
 }
 
 /** Checks the options once; throws `INVALID_OPTION` or `INVALID_NAME` that names the field. */
@@ -81,7 +84,8 @@ export function settingsOf(options: Libp2pNetworkOptions): Settings {
       limits.perAddressLimit === undefined
         ? Number.POSITIVE_INFINITY
         : number('limits.perAddressLimit', limits.perAddressLimit),
-    inboundChannels: (protocol) => (Object.hasOwn(channels, protocol) ? channels[protocol] : undefined) ?? INBOUND_CHANNELS,
+    inboundChannels: (protocol) =>
+      (Object.hasOwn(channels, protocol) ? channels[protocol] : undefined) ?? INBOUND_CHANNELS,
     topicBytes: (topic) => (Object.hasOwn(topics, topic) ? topics[topic] : undefined) ?? TOPIC_BYTES,
   }
 }

@@ -184,6 +184,10 @@ function parseCid(bytes: Uint8Array): CID {
   try {
     return CID.decode(bytes)
   } catch (cause) {
-    throw new HermesError('INVALID_OPTION', { message: 'cid: the bytes are not a binary CID', details: { field: 'cid' }, cause })
+    throw new HermesError('INVALID_OPTION', {
+      message: 'cid: the bytes are not a binary CID',
+      details: { field: 'cid' },
+      cause,
+    })
   }
 }

@@ -33,16 +33,22 @@ export interface RunOptions {
   settings: Settings
   listen: readonly Multiaddr[]
   topics: Topics
+  handlers: ReadonlyMap<string, (channel: Channel) => void>
   events(): NetworkEvents
 }
 
 /** Starts a node and puts everything around it. Rejects with what `Network.start` promises, leaving nothing behind. */
-export async function startRun(options: RunOptions, handlers: ReadonlyMap<string, (channel: Channel) => void>): Promise<Run> {
+export async function startRun(options: RunOptions): Promise<Run> {
   const run = new NodeRun(options)
   try {
-    // Before it listens, so that the first caller finds all of them.
-    for (const [protocol, accept] of handlers) await run.handle(protocol, accept)
+    // Before it listens, so that the first caller finds all of them …
+    const early = new Map(options.handlers)
+    for (const [protocol, accept] of early) await run.handle(protocol, accept)
     await options.node.libp2p.start()
+    // … and those that were set meanwhile.
+    for (const [protocol, accept] of options.handlers) {
+      if (early.get(protocol) !== accept) await run.handle(protocol, accept)
+    }
   } catch (error) {
     await run.stop()
     throw startError(error, options.listen)
@@ -104,7 +110,8 @@ class NodeRun implements Run {
   }
 
   hangUp(peerId: string): void {
-    for (const connection of [...this.#connections(checkPeerId(peerId))]) connection.abort(new Error('this side has hung up'))
+    for (const connection of [...this.#connections(checkPeerId(peerId))])
+      connection.abort(new Error('this side has hung up'))
   }
 
   found(peer: PeerInfo): void {

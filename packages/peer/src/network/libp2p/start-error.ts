@@ -19,8 +19,16 @@ export function startError(error: unknown, listen: readonly Multiaddr[]): Hermes
     const [, after] = text.split(`\n  ${address}: `)
     if (after === undefined) continue
     const own = after.split(/\n {2}\//)[0] ?? ''
-    const [, code, what] = KNOWN.find(([pattern]) => pattern.test(own)) ?? [undefined, 'INVALID_ADDRESS' as const, own.trim().split('\n')[0]]
-    return new HermesError(code, { message: `listen: ${address}: ${what}`, details: { field: 'listen', address }, cause: error })
+    const [, code, what] = KNOWN.find(([pattern]) => pattern.test(own)) ?? [
+      undefined,
+      'INVALID_ADDRESS' as const,
+      own.trim().split('\n')[0],
+    ]
+    return new HermesError(code, {
+      message: `listen: ${address}: ${what}`,
+      details: { field: 'listen', address },
+      cause: error,
+    })
   }
   return HermesError.from(error)
 }

@@ -77,7 +77,12 @@ function cryptoOf(sodium: Sodium): ICryptoInterface {
 
 /** Whether both seal a message to the same bytes, and what is sealed opens again. */
 function agreesWithNode(crypto: ICryptoInterface): boolean {
-  const [key, nonce, additional, plain] = [32, 12, 5, 100].map((length) => randomBytes(length)) as [Buffer, Buffer, Buffer, Buffer]
+  const [key, nonce, additional, plain] = [32, 12, 5, 100].map((length) => randomBytes(length)) as [
+    Buffer,
+    Buffer,
+    Buffer,
+    Buffer,
+  ]
   const cipher = createCipheriv('chacha20-poly1305', key, nonce, { authTagLength: TAG_BYTES })
   cipher.setAAD(additional, { plaintextLength: plain.length })
   const expected = Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()])

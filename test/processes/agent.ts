@@ -1,0 +1,49 @@
+import { capability, createPeer } from 'hermes-peer'
+import { z } from 'zod'
+import { SAFE, UNSAFE } from './contracts.ts'
+
+/** One provider in a process of its own; tells its parent how it goes by messages, and ends with it. */
+const { agentId, folder, bootstrap, extra } = JSON.parse(process.argv[2] as string) as {
+  agentId: string
+  folder: string
+  bootstrap: string[]
+  extra?: string
+}
+const say = (message: Record<string, unknown>) => process.connected && process.send?.(message)
+process.on('disconnect', () => process.exit(0))
+
+const peer = createPeer({ agentId, folder, bootstrap })
+for (const contract of [SAFE, UNSAFE]) {
+  peer.provide(contract, async ({ ms, id }, ctx) => {
+    say({ type: 'started', id, capability: contract.name })
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(resolve, ms)
+      ctx.signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        say({ type: 'aborted', id, reason: (ctx.signal.reason as { code?: string }).code })
+        reject(ctx.signal.reason)
+      })
+    })
+    return { by: agentId, pid: process.pid, id }
+  })
+}
+if (extra) {
+  const only = capability(extra, {
+    description: 'Something that only this agent offers.',
+    input: z.object({}),
+    output: z.object({ by: z.string() }),
+    effects: 'none',
+  })
+  peer.provide(only, () => ({ by: agentId }))
+}
+const startedAt = Date.now()
+await peer.start()
+say({ type: 'ready', startedAt, readyAt: Date.now(), addresses: peer.addresses })
+process.on('message', async (message) => {
+  if (message === 'stop') {
+    await peer.stop()
+    process.exit(0)
+  }
+  const { call, id } = message as { call: string; id: string }
+  await peer.call(SAFE, { ms: 30_000, id }, { agent: call })
+})

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+
+const SCRIPT = fileURLToPath(new URL('./cycles.ts', import.meta.url))
+const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] as number
+
+describe('two peers in one process, started and stopped 100 times', () => {
+  test('leave no handle, timer or listener, and the heap stays within 5 %', { timeout: 170_000 }, async () => {
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--expose-gc', '--conditions=@hermes-peer/source', '--import', 'tsx', SCRIPT, '100'],
+      { maxBuffer: 1 << 24 },
+    )
+    const { heap, left, before, warnings } = JSON.parse(stdout) as {
+      heap: number[]
+      left: string[]
+      before: string[]
+      warnings: string[]
+    }
+    expect(left).toEqual(before)
+    expect(warnings).toEqual([])
+    const [early, late] = [median(heap.slice(40, 50)), median(heap.slice(90, 100))]
+    expect(late / early).toBeLessThan(1.05)
+  })
+})

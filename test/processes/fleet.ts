@@ -1,0 +1,100 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export interface AgentMessage {
+  type: 'ready' | 'started' | 'aborted'
+  id?: string
+  capability?: string
+  reason?: string
+  startedAt?: number
+  addresses?: string[]
+}
+
+export interface AgentProcess {
+  readonly agentId: string
+  readonly child: ChildProcess
+  readonly messages: AgentMessage[]
+  ready(): Promise<AgentMessage>
+  /** Resolves with the first message that fits. */
+  said(fits: (message: AgentMessage) => boolean): Promise<AgentMessage>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** Agents in processes of their own, in one private folder. Nothing of it is left after `stop`. */
+export interface Fleet {
+  readonly folder: string
+  launch(agentId: string, options?: { bootstrap?: readonly string[]; extra?: string }): AgentProcess
+  stop(): Promise<void>
+}
+
+const SCRIPT = fileURLToPath(new URL('./agent.ts', import.meta.url))
+
+export function createFleet(): Fleet {
+  const folder = mkdtempSync(join(tmpdir(), 'hermes-fleet-'))
+  const agents = new Set<AgentProcess>()
+  return {
+    folder,
+    launch(agentId, { bootstrap = [], extra } = {}) {
+      const child = fork(SCRIPT, [JSON.stringify({ agentId, folder, bootstrap, ...(extra ? { extra } : {}) })], {
+        execArgv: ['--conditions=@hermes-peer/source', '--import', 'tsx'],
+        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      })
+      let errors = ''
+      child.stderr?.on('data', (text: Buffer) => {
+        errors = (errors + text.toString()).slice(-2000)
+      })
+      const messages: AgentMessage[] = []
+      const waiting = new Set<{ fits: (message: AgentMessage) => boolean; resolve: (message: AgentMessage) => void }>()
+      child.on('message', (message) => {
+        messages.push(message as AgentMessage)
+        for (const one of waiting) {
+          if (!one.fits(message as AgentMessage)) continue
+          waiting.delete(one)
+          one.resolve(message as AgentMessage)
+        }
+      })
+      const said: AgentProcess['said'] = (fits) =>
+        new Promise((resolve, reject) => {
+          const past = messages.find(fits)
+          if (past) return resolve(past)
+          waiting.add({ fits, resolve })
+          child.once('exit', (code) => reject(new Error(`${agentId} ended with ${code}: ${errors}`)))
+        })
+      const agent: AgentProcess = {
+        agentId,
+        child,
+        messages,
+        said,
+        ready: () => said(({ type }) => type === 'ready'),
+        kill: (signal) => child.kill(signal),
+      }
+      agents.add(agent)
+      return agent
+    },
+    async stop() {
+      await Promise.all(
+        [...agents].map(
+          ({ child }) =>
+            new Promise<void>((resolve) => {
+              if (child.exitCode !== null || child.signalCode !== null) return resolve()
+              child.once('exit', () => resolve())
+              child.kill('SIGKILL')
+            }),
+        ),
+      )
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Resolves once `holds` does; rejects after `ms`. */
+export async function eventually(holds: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  const end = performance.now() + ms
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`not so within ${ms} ms: ${holds}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}

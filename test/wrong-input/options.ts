@@ -1,0 +1,98 @@
+import { type AllowedAgent, createPeer, type PeerOptions } from 'hermes-peer'
+import type { Case, Edge } from './case.ts'
+
+/** Options that TypeScript would refuse too: JavaScript users and configuration files have no types. */
+const create = (options: unknown) => () => createPeer(options as PeerOptions)
+const withOption = (option: unknown) => create({ agentId: 'desk', ...(option as object) })
+
+const option = (field: string, value: unknown, name: string, more: Partial<Case> = {}): Case => ({
+  name: `${field} ${name}`,
+  code: 'INVALID_OPTION',
+  names: field,
+  run: withOption({ [field.split('.')[0] as string]: value }),
+  ...more,
+})
+
+const agentId = (name: string, value: unknown): Case => ({
+  name: `agentId ${name}`,
+  code: 'INVALID_NAME',
+  names: /^agentId: [\x20-\x7e]+$/,
+  remedy: /lower-case ASCII/,
+  run: create({ agentId: value }),
+})
+
+/** F-40: names that look alike, or are written in another way. */
+const names: readonly Case[] = [
+  agentId('is missing', undefined),
+  agentId('is a number', 5),
+  agentId('is empty', ''),
+  agentId('in upper case', 'OPS'),
+  agentId('in Chinese', '审查员'),
+  agentId('with a Cyrillic o', 'оps'),
+  agentId('with full-width letters', 'ｏｐｓ'),
+  agentId('in decomposed form', 'café'.normalize('NFD')),
+  agentId('in composed form', 'café'.normalize('NFC')),
+  agentId('with a zero-width joiner', 'op\u200ds'),
+  agentId('with a right-to-left override', 'ops\u202e'),
+  agentId('with a trailing space', 'ops '),
+  agentId('with a line feed', 'ops\n'),
+  agentId('with a NUL', 'ops\u0000'),
+  agentId('of 300 characters', 'a'.repeat(300)),
+  agentId('that climbs out of a folder', '../ops'),
+  agentId('that is a path', '/etc/passwd'),
+  agentId('with a backslash', 'a\\b'),
+  agentId('with a colon', 'a:b'),
+  agentId('named like a Windows device', 'CON'),
+  agentId('that begins with a dot', '.ops'),
+  agentId('with an empty segment', 'a//b'),
+  agentId('of five segments', 'a/b/c/d/e'),
+]
+
+export const optionsEdge: Edge = {
+  edge: 'createPeer options',
+  cases: [
+    { name: 'nothing at all', code: 'INVALID_OPTION', names: /options.*agentId/, run: create(undefined) },
+    { name: 'a text', code: 'INVALID_OPTION', names: 'options', run: create('desk') },
+    ...names,
+    { name: 'a misspelt option', code: 'INVALID_OPTION', names: 'bootstraps', remedy: 'bootstrap,', run: withOption({ bootstraps: [] }) },
+    { name: 'network in upper case', code: 'INVALID_NAME', names: 'network', remedy: 'Lower-case', run: withOption({ network: 'Prod' }) },
+    { name: 'network in Chinese', code: 'INVALID_NAME', names: 'network', run: withOption({ network: '生产' }) },
+    option('preset', 'production', 'that does not exist', { remedy: /local, server or none/ }),
+    option('trust', undefined, 'missing for the server preset', { run: withOption({ preset: 'server' }), remedy: /allow/ }),
+    option('trust', {}, 'that names nothing', { remedy: /allow or pins/ }),
+    option('trust.alow', { alow: './x' }, 'misspelt', { remedy: /allow and pins/ }),
+    option('trust.allow', { allow: 5 }, 'that is a number', { remedy: /path or a list/ }),
+    option('trust.pins', { pins: [] }, 'that is a list', { remedy: /path/ }),
+    option('trust.pins', { pins: '' }, 'that is empty'),
+    option('trust', 'x', 'that is a text'),
+    option('identity', '', 'that is empty'),
+    option('identity', 5, 'that is a number'),
+    option('folder', '', 'that is empty'),
+    option('folder', ['x'], 'that is a list'),
+    option('listen', '/ip4/127.0.0.1/tcp/0', 'that is a text', { remedy: /list/ }),
+    option('listen', [], 'without an address', { remedy: /at least one/ }),
+    option('listen', ['/ip4/0.0.0.0/tcp/0'], 'on all interfaces under the local preset', { remedy: /preset: "server"/ }),
+    option('listen', ['/ip4/10.0.0.5/tcp/0'], 'on a network under the local preset', { remedy: /preset: "server"/ }),
+    option('listen', ['127.0.0.1:4001'], 'as host and port', { code: 'INVALID_ADDRESS', remedy: '/ip4/127.0.0.1/tcp/4001' }),
+    option('bootstrap', ['http://127.0.0.1:4001'], 'as a URL', { code: 'INVALID_ADDRESS', remedy: '/ip4/' }),
+    option('bootstrap', [5], 'that is a number', { code: 'INVALID_ADDRESS' }),
+    option('bootstrap', ['/ip4/127.0.0.1/tcp/1 /ip4/127.0.0.1/tcp/2'], 'with a space in it', { code: 'INVALID_ADDRESS' }),
+    option('bootstrap', new Array(65).fill('/ip4/127.0.0.1/tcp/1'), 'of 65 addresses', { remedy: /at most 64/ }),
+    option('announce', [''], 'that is empty', { code: 'INVALID_ADDRESS' }),
+    option('mdns', 'yes', 'that is a text', { remedy: /true or false/ }),
+    option('description', 5, 'that is a number'),
+    option('description', '长'.repeat(2049), 'that is too long', { remedy: /2048/ }),
+    option('messageLog', './log', 'that is a path', { remedy: /function/ }),
+    option('tuning', 5, 'that is a number'),
+    option('tuning.silence', { silence: 5 }, 'that does not exist'),
+    option('tuning.silenceMs', { silenceMs: -1 }, 'that is negative', { remedy: /positive/ }),
+    option('tuning.silenceMs', { silenceMs: 0 }, 'that is zero'),
+    option('tuning.silenceMs', { silenceMs: Number.NaN }, 'that is no number'),
+    option('tuning.silenceMs', { silenceMs: '5' }, 'that is a text'),
+    option('tuning.silenceMs', { silenceMs: Number.POSITIVE_INFINITY }, 'that is infinite'),
+    option('tuning.__proto__', JSON.parse('{"__proto__": 5}'), 'that is a prototype', { names: /tuning/ }),
+  ],
+}
+
+/** Type check of the list form only: what is in it is judged at the start. */
+export const listed: readonly AllowedAgent[] = []
