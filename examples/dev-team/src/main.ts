@@ -58,13 +58,10 @@ async function run(options: Options, output: Output, interruption: Interruption)
   const workspace = await createWorkspace()
   let team: Team | undefined
   try {
-    const preparing = preparePrograms(join(workspace.folder, 'programs'))
     const { assignment, sample } = options.own
       ? { assignment: await assignOwn(workspace.folder, options.own), sample: undefined }
       : await assignSample(workspace.folder)
-    const programs = await preparing
     const members = await writeRoster(workspace.folder, assignment, options.out)
-    interruption.throwIfInterrupted()
     output.event('team', {
       type: 'job.started',
       commits: assignment.commits.length + 1,
@@ -73,6 +70,8 @@ async function run(options: Options, output: Output, interruption: Interruption)
       sample: sample !== undefined,
       notes: assignment.notes,
     })
+    const programs = await preparePrograms(join(workspace.folder, 'programs'))
+    interruption.throwIfInterrupted()
 
     const tally = createTally()
     const staged = sample && stageKill(sample)

@@ -1,8 +1,9 @@
 import {
+  checkName,
   type Effects,
+  encodePayload,
   HermesError,
   ID_PATTERNS,
-  isAgentId,
   MAX_PATH,
   newCorrelationId,
   newMessageId,
@@ -12,6 +13,7 @@ import {
 import type { CallOptions } from './api.ts'
 import type { CallSpec } from './calls/call.ts'
 import type { Served } from './calls/context.ts'
+import { checkTimes, checkWhere } from './checks.ts'
 import type { Clock } from './clock.ts'
 import type { Tunables } from './defaults.ts'
 import type { Random } from './random.ts'
@@ -61,7 +63,11 @@ export function callSpec(
     where: options.where,
     effects,
     input: { value: input, schema: inputSchema },
-    payloadValue: options.context === undefined ? { input } : { input, context: options.context },
+    // Once for all attempts, and before anything is counted: what cannot be sent is refused here.
+    payload: encodePayload(
+      'application/json',
+      (options.context === undefined ? { input } : { input, context: options.context }) as never,
+    ),
     messageId: newMessageId(bytes),
     correlationId: options.correlationId ?? (served?.correlationId || newCorrelationId(bytes)),
     traceId: served?.traceId ?? newTraceId(bytes),
@@ -78,19 +84,14 @@ function check(options: CallOptions): void {
     throw new HermesError('INVALID_OPTION', { message: `${field} ${why}`, details: { field } })
   }
   for (const key of Object.keys(options)) if (!KNOWN.has(key)) refuse(key, `is not an option of a call; known are ${[...KNOWN].join(', ')}`)
-  const { agent, where, timeoutMs, priority, correlationId, context } = options
-  if (agent !== undefined && !isAgentId(agent)) {
-    throw new HermesError('INVALID_NAME', { message: `agent: ${JSON.stringify(agent)?.slice(0, 80)} is not an agent id`, details: { field: 'agent' } })
-  }
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0 && timeoutMs <= 86_400_000)) {
-    refuse('timeoutMs', 'must be a number of milliseconds up to 24 hours')
-  }
+  const { agent, where, priority, correlationId, context, ordered } = options
+  if (agent !== undefined) checkName('agent_id', agent, 'agent')
+  checkTimes(options)
+  checkWhere(where)
+  if (ordered !== undefined && typeof ordered !== 'boolean') refuse('ordered', 'must be true or false')
   if (priority !== undefined && ![1, 2, 3, 4, 5].includes(priority)) refuse('priority', 'must be 1, 2, 3, 4 or 5')
   if (correlationId !== undefined && !ID_PATTERNS.correlation_id.test(correlationId)) {
     refuse('correlationId', 'must be corr_ and 16 letters or digits, as an earlier answer gave it')
-  }
-  if (where !== undefined && (typeof where !== 'object' || where === null || !Object.values(where).every((v) => typeof v === 'string'))) {
-    refuse('where', 'must map labels to texts')
   }
   if (context !== undefined && (typeof context !== 'object' || context === null || Array.isArray(context))) {
     refuse('context', 'must be an object')

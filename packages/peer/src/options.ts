@@ -164,8 +164,10 @@ function trustOf(value: unknown): TrustOptions | undefined {
   const other = Object.keys(rest)[0]
   if (other !== undefined) refuse(`trust.${other}`, 'is not an option; known are allow and pins')
   if (allow === undefined && pins === undefined) refuse('trust', 'must name allow or pins')
-  if (allow !== undefined && typeof allow !== 'string' && !Array.isArray(allow)) refuse('trust.allow', 'must be a path or a list')
-  if (pins !== undefined && typeof pins !== 'string') refuse('trust.pins', 'must be a path')
+  if (allow !== undefined && (typeof allow !== 'string' || allow === '') && !Array.isArray(allow)) {
+    refuse('trust.allow', 'must be a path or a list')
+  }
+  if (pins !== undefined && (typeof pins !== 'string' || pins === '')) refuse('trust.pins', 'must be a path')
   return value as TrustOptions
 }
 

@@ -27,6 +27,7 @@ import type {
   WatchChange,
 } from './api.ts'
 import { callSpec } from './call-spec.ts'
+import { checkContract, checkListener, checkQuery, checkTimes } from './checks.ts'
 import { served } from './calls/context.ts'
 import type { Provided } from './calls/job.ts'
 import { withSignal } from './link/links.ts'
@@ -79,12 +80,7 @@ class AgentPeer implements Peer {
   }
 
   provide<C extends Capability>(contract: C, handler: Handler<C>): this {
-    if (typeof contract !== 'object' || contract === null || typeof contract.name !== 'string') {
-      throw new HermesError('INVALID_CONTRACT', {
-        message: 'provide: contract must be what capability() returns',
-        details: { field: 'contract' },
-      })
-    }
+    checkContract(contract, 'provide')
     if (typeof handler !== 'function') {
       throw new HermesError('INVALID_CONTRACT', {
         message: `provide: the handler of ${contract.name} must be a function`,
@@ -166,6 +162,7 @@ class AgentPeer implements Peer {
     const { clock } = this.#seams
     const since = clock.monotonic()
     const runtime = this.#running()
+    checkContract(contract, 'call')
     const validated = checkAgainst(contract.schemas.input, input, 'input')
     if (validated instanceof Promise) await validated
     const spec = callSpec(
@@ -234,7 +231,14 @@ class AgentPeer implements Peer {
   ): Promise<{ peers: number }> {
     const runtime = this.#running()
     const { random, clock } = this.#seams
+    checkTimes(options)
     const timeoutMs = options.timeoutMs ?? this.#settings.tunables.callTimeoutMs
+    if (typeof target !== 'object' || target === null || !('topic' in target || ('agent' in target && 'event' in target))) {
+      throw new HermesError('INVALID_OPTION', {
+        message: 'target must be {agent, event} or {topic}',
+        details: { field: 'target' },
+      })
+    }
     if ('topic' in target) {
       checkName('topic', target.topic)
       const { frame } = runtime.outbox.broadcast(target.topic, data ?? null, timeoutMs)
@@ -278,6 +282,7 @@ class AgentPeer implements Peer {
 
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void {
     checkName('capability', name, 'event')
+    checkListener(receive, 'receive')
     const listeners = this.#events.get(name) ?? new Set()
     this.#events.set(name, listeners)
     listeners.add(receive)
@@ -289,6 +294,7 @@ class AgentPeer implements Peer {
 
   onTopic(topic: string, receive: (event: ReceivedEvent) => void): () => void {
     checkName('topic', topic)
+    checkListener(receive, 'receive')
     let entry = this.#topics.get(topic)
     if (!entry) {
       entry = { listeners: new Set(), leave: this.#runtime?.joinTopic(topic) ?? (() => undefined) }
@@ -315,6 +321,7 @@ class AgentPeer implements Peer {
 
   watch(query: Query, report: (change: WatchChange) => void): () => void {
     checkQuery(query)
+    checkListener(report, 'report')
     return this.#running().directory.watch(query, report)
   }
 
@@ -362,6 +369,7 @@ class AgentPeer implements Peer {
     { timeoutMs = 10_000, signal }: { timeoutMs?: number; signal?: AbortSignal },
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
+    checkTimes({ timeoutMs, ...(signal === undefined ? {} : { signal }) })
     const { clock } = this.#seams
     const stop = new AbortController()
     const timer = clock.after(timeoutMs, () =>
@@ -401,12 +409,4 @@ async function parseDeclared(contract: Capability, thrown: unknown): Promise<nev
   const { name, data } = error.declared
   const parsed = await checkAgainst(schema, data, `data of ${name}`, { code: 'INVALID_OUTPUT' })
   throw error.with({ declared: { name, data: parsed } })
-}
-
-function checkQuery(query: Query): void {
-  if (query.capability === undefined && query.agent === undefined) {
-    throw new HermesError('INVALID_OPTION', { message: 'query must name a capability or an agent', details: { field: 'query' } })
-  }
-  if (query.capability !== undefined) checkName('capability', query.capability)
-  if (query.agent !== undefined) checkName('agent_id', query.agent, 'agent')
 }

@@ -5,6 +5,7 @@ import {
   deepFreeze,
   fromBase64url,
   HermesError,
+  isHermesError,
   LIMITS,
   type PublicKey,
   providerCid,
@@ -268,7 +269,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       cancel: (incoming) => server.cancel(incoming),
       refused: (incoming, error) => server.refused(incoming, error),
       answer(incoming) {
-        if (!pending.answer(incoming)) {
+        const { message_type: type } = incoming.header
+        // An ack answers what asks to be stored, an end belongs to a stream: neither is the answer of a request.
+        if ((type !== 'response' && type !== 'error') || !pending.answer(incoming)) {
           telemetry.emit('answer.late', { from: incoming.from, inReplyTo: incoming.header.in_reply_to ?? '' })
         }
       },
@@ -382,7 +385,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       withdraw = opened.announce(network.addresses())
       await Promise.all(
         ways.map((way) =>
-          joinThrough(way).catch(() => {
+          joinThrough(way).catch((error: unknown) => {
+            if (isHermesError(error) && error.code === 'INVALID_ADDRESS') {
+              throw error.with({ message: `bootstrap: ${error.message}`, details: { ...error.details, field: 'bootstrap' } })
+            }
             if (!stopping && settings.bootstrap.includes(way)) reconnector.begin(way, false)
           }),
         ),

@@ -10,8 +10,8 @@ import {
   type SendFilter,
 } from 'hermes-peer'
 import type { Duration } from './clock/duration.ts'
+import type { ManualClock } from './clock/manual-clock.ts'
 import { createTimeline, type Timeline } from './clock/timeline.ts'
-import { type KillableClock, killable } from './killable-clock.ts'
 import type { WorldFaults } from './network/faults.ts'
 import type { WorldSettings } from './network/settings.ts'
 import { createMemoryWorld } from './network/world.ts'
@@ -75,7 +75,7 @@ export function testNetwork(options: TestNetworkOptions = {}): TestNetwork {
 
 interface Life {
   peer: Peer
-  clock: KillableClock
+  clock: ManualClock
   started: Promise<Peer>
 }
 
@@ -122,7 +122,7 @@ class MemoryTestNetwork implements TestNetwork {
       throw new HermesError('DUPLICATE_AGENT', { message: `${agentId} runs already`, hint: 'Crash or stop it first.' })
     }
     const skewMs = this.#options.skewMs?.(agentId) ?? 0
-    const clock = killable(this.timeline.clock({ skewMs }))
+    const clock = this.timeline.clock({ skewMs })
     const random = this.random.fork(`peer:${agentId}:${this.#life++}`)
     const key = this.#key(agentId)
     const sendFilter = this.#options.sendFilter?.(agentId)
@@ -162,7 +162,7 @@ class MemoryTestNetwork implements TestNetwork {
         details: { field: 'agentId' },
       })
     this.#lives.delete(agentId)
-    life.clock.kill()
+    life.clock.halt()
     this.faults.crash(this.peerId(agentId))
   }
 

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, realpath, rm, symlink } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rm, stat, symlink } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import type { Repository } from './repository.ts'
 
@@ -29,7 +29,7 @@ export async function linkDependencies(root: string, folders: readonly string[],
 }
 
 async function mirror(from: string, to: string, place: { top: string; worktree: string }): Promise<void> {
-  if (!(await lstat(from)).isDirectory()) return
+  if (!(await stat(from)).isDirectory()) return
   await mkdir(to, { recursive: true })
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const source = join(from, entry.name)

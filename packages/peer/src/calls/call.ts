@@ -17,7 +17,8 @@ export interface CallSpec {
   readonly agent: string | undefined
   readonly where: Readonly<Record<string, string>> | undefined
   readonly input: GivenInput
-  readonly payloadValue: Readonly<Record<string, unknown>>
+  /** The payload of every attempt: JSON. */
+  readonly payload: Uint8Array
   readonly effects: 'none' | 'idempotent' | 'once' | undefined
   readonly messageId: string
   readonly correlationId: string

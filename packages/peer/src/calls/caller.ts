@@ -246,7 +246,6 @@ export function createCaller(options: CallerOptions): Caller {
       const { spec } = state
       const { agentId, epoch } = link.remote
       const number = state.attempts.length + 1
-      const contentType = 'application/json'
       let attempt: Attempt | undefined
       let over = false
       let settle = (): void => undefined
@@ -259,13 +258,12 @@ export function createCaller(options: CallerOptions): Caller {
         link,
         {
           type: 'request',
-          payload: encodePayload(contentType, spec.payloadValue as never),
+          payload: spec.payload,
           messageId: spec.messageId,
           correlationId: spec.correlationId,
           traceId: spec.traceId,
           spanId: newSpanId((length) => random.bytes(length)),
           capability: spec.capability,
-          contentType,
           timeoutMs: Math.max(1, Math.ceil(state.leftMs)),
           priority: spec.priority,
           attempt: number,
@@ -302,7 +300,8 @@ export function createCaller(options: CallerOptions): Caller {
               telemetry.emit('call.attempt', { ...state.ids, agentId, attempt: number, leaf })
             }
           },
-          failed: (error) => finish({ kind: error.retryable ? 'lost' : 'refused', error }),
+          // Nothing was written: it was never asked, so that it may be asked elsewhere whatever its effects are.
+          failed: (error) => finish({ kind: 'refused', error, neverStarts: true }),
         },
       )
       // Still waiting for room in the link: what is given up before it is written leaves no gap in the order.

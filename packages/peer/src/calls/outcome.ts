@@ -1,4 +1,4 @@
-import { decodePayload, HermesError, type JsonValue } from '@hermes-peer/protocol'
+import { decodePayload, HermesError, ID_PATTERNS, type JsonValue } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Dedup } from '../delivery/dedup.ts'
@@ -118,7 +118,7 @@ export function outcomeBuiltIn(options: { dedup: Dedup; epoch: number; now: () =
   const { dedup, epoch, now, mostAheadMs } = options
   return (input, from) => {
     const { message_id, recipient_epoch, expires_at } = (input ?? {}) as Record<string, unknown>
-    if (typeof message_id !== 'string' || !Number.isSafeInteger(recipient_epoch) || !Number.isSafeInteger(expires_at)) {
+    if (typeof message_id !== 'string' || !ID_PATTERNS.message_id.test(message_id) || !Number.isSafeInteger(recipient_epoch) || !Number.isSafeInteger(expires_at)) {
       throw new HermesError('VALIDATION_ERROR', {
         message: 'hermes.outcome: message_id, recipient_epoch and expires_at must be given',
         details: { path: '/' },

@@ -2,49 +2,37 @@ import {
   type AnySchema,
   type Capability,
   checkAgainst,
-  type ContentType,
   decodePayload,
   deepFreeze,
-  encodePayload,
-  type ErrorCode,
   HermesError,
   isHermesError,
   isReservedName,
-  newSpanId,
   readCancelPayload,
   readEventPayload,
   readRequestPayload,
-  toWireError,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Dedup, Outcome, WorkRecord } from '../delivery/dedup.ts'
+import type { Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
-import type { Outbox } from '../delivery/outbox.ts'
-import type { Links } from '../link/links.ts'
-import type { Random } from '../random.ts'
-import type { Telemetry } from '../telemetry/events.ts'
 import { createSuccessRate } from '../telemetry/success-rate.ts'
-import { type AnyContext, asConfirmation, Confirmation, Job, type Provided } from './job.ts'
 import { type Served, served } from './context.ts'
+import { handlerContext } from './handler-context.ts'
+import { Confirmation, Job, type Provided } from './job.ts'
+import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
 import { type AgeingQueue, createAgeingQueue } from './queue.ts'
+import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
 
 /** A capability of the runtime itself: answered at once, without a slot or a record. */
 export type BuiltIn = (input: unknown, from: string) => unknown
 
-export interface ServerOptions {
+export interface ServerOptions extends ResponderOptions {
   readonly agentId: string
-  readonly links: Links
-  readonly outbox: Outbox
-  readonly dedup: Dedup
   readonly clock: Clock
-  readonly random: Random
   readonly tunables: Tunables
-  readonly telemetry: Telemetry
   readonly builtIns: ReadonlyMap<string, BuiltIn>
   /** An event for this agent. */
   event(incoming: Incoming, data: unknown): void
-  maxEnvelopeBytes: number
 }
 
 /** Serves requests: queues, starts each piece of work once, answers, remembers how it ended. */
@@ -82,12 +70,14 @@ class CallServer implements Server {
   /** Jobs by caller: bounded by what may be in flight. */
   readonly #jobs = new Map<string, Set<Job>>()
   readonly #success
+  readonly #responder: Responder
   #inFlight = 0
   #draining = false
 
   constructor(options: ServerOptions) {
     this.#options = options
     this.#success = createSuccessRate(options)
+    this.#responder = createResponder(options)
   }
 
   success(): number {
@@ -140,7 +130,7 @@ class CallServer implements Server {
     }
     if (record.state === 'done') {
       telemetry.emit('dedup.stored', ids)
-      this.#send(from, record, [leaf], incoming)
+      this.#responder.send(from, record, [leaf], header)
       return
     }
     telemetry.emit('dedup.joined', ids)
@@ -165,7 +155,7 @@ class CallServer implements Server {
   }
 
   refused({ header, leaf, from }: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void {
-    this.#answer(from, leaf, header, errorOutcome(error, header.content_type))
+    this.#responder.answer(from, leaf, header, errorOutcome(error, header.content_type))
   }
 
   callerLost(agentId: string): void {
@@ -232,7 +222,7 @@ class CallServer implements Server {
     } catch (error) {
       outcome = errorOutcome(HermesError.from(error), header.content_type)
     }
-    this.#answer(from, leaf, header, outcome)
+    this.#responder.answer(from, leaf, header, outcome)
   }
 
   #accept(incoming: Incoming, name: string): void {
@@ -260,7 +250,7 @@ class CallServer implements Server {
       if (job.state !== 'waiting') return
       this.#leave(job)
       dedup.withdraw(from, record)
-      for (const waiter of record.waiters) this.#answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
+      for (const waiter of record.waiters) this.#responder.answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
     }
     let checked: unknown
     try {
@@ -317,7 +307,7 @@ class CallServer implements Server {
     }
     let result: unknown
     try {
-      result = served.run(inherited, job.provided.handler, job.input as never, this.#context(job) as never)
+      result = served.run(inherited, job.provided.handler, job.input as never, handlerContext(job, clock) as never)
     } catch (error) {
       this.#failed(job, error)
       return
@@ -329,32 +319,6 @@ class CallServer implements Server {
       )
     } else {
       this.#returned(job, result)
-    }
-  }
-
-  #context(job: Job): AnyContext {
-    const { header, from } = job.incoming
-    const { clock } = this.#options
-    const { contract } = job.provided
-    return {
-      get signal() {
-        return job.signal
-      },
-      caller: from,
-      messageId: header.message_id,
-      correlationId: header.correlation_id ?? '',
-      traceId: header.trace_id,
-      priority: header.priority,
-      attempt: header.attempt,
-      remainingMs: () => Math.max(0, job.deadline - clock.monotonic()),
-      context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
-      error: (name, data) => {
-        if (!Object.hasOwn(contract.schemas.errors, name)) {
-          return new HermesError('HANDLER_ERROR', { message: `${contract.name} does not declare the error ${String(name)}` })
-        }
-        return new HermesError('HANDLER_ERROR', { message: `${contract.name}: ${String(name)}`, declared: { name: String(name), data } })
-      },
-      needConfirmation: asConfirmation,
     }
   }
 
@@ -435,7 +399,7 @@ class CallServer implements Server {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
     if (outcome) {
-      const checked = this.#bounded(outcome, job)
+      const checked = bounded(outcome, this.#responder.limit(job.incoming.from))
       if (telemetry.wants('handler.ended')) {
         telemetry.emit('handler.ended', {
           ...this.#ids(job),
@@ -455,22 +419,7 @@ class CallServer implements Server {
     this.#options.dedup.finish(from, record, outcome)
     const waiters = record.waiters
     record.waiters = []
-    this.#send(from, record, waiters, job.incoming)
-  }
-
-  /** An answer larger than the caller takes becomes an error that says so: it would fail at the far end only. */
-  #bounded(outcome: Outcome, job: Job): Outcome {
-    const { links, maxEnvelopeBytes } = this.#options
-    const limit = Math.min(maxEnvelopeBytes, links.get(job.incoming.from)?.remote.limits.max_envelope_bytes ?? maxEnvelopeBytes)
-    const size = outcome.payload.length + HEADER_ROOM
-    if (size <= limit) return outcome
-    return errorOutcome(
-      new HermesError('INVALID_RESULT', {
-        message: `the result has ${size} bytes with its header, the limit is ${limit}`,
-        details: { size, limit },
-      }),
-      outcome.contentType,
-    )
+    this.#responder.send(from, record, waiters, job.incoming.header)
   }
 
   #expire(job: Job): void {
@@ -526,42 +475,6 @@ class CallServer implements Server {
     if (jobs.size === 0) this.#jobs.delete(from)
   }
 
-  /** Sends a remembered outcome to each attempt that waits; settled once one of them is known to have arrived. */
-  #send(from: string, record: WorkRecord, leaves: readonly string[], incoming: Incoming): void {
-    const { outcome } = record
-    if (!outcome) return
-    for (const leaf of leaves) {
-      this.#answer(from, leaf, incoming.header, outcome, () => this.#options.dedup.settle(from, record))
-    }
-  }
-
-  #answer(from: string, leaf: string, to: Incoming['header'], outcome: Outcome, arrived?: () => void): void {
-    const { links, outbox, random } = this.#options
-    const link = links.get(from)
-    // Without a link the outcome stays remembered: the caller asks for it when it is back.
-    if (!link) return
-    try {
-      outbox.write(
-        link,
-        {
-          type: outcome.messageType,
-          payload: outcome.payload,
-          messageId: to.message_id,
-          correlationId: to.correlation_id,
-          traceId: to.trace_id,
-          spanId: newSpanId((length) => random.bytes(length)),
-          contentType: outcome.contentType,
-          timeoutMs: 60_000,
-          priority: to.priority,
-          inReplyTo: leaf,
-        },
-        arrived,
-      )
-    } catch (error) {
-      this.#options.telemetry.emit('listener.failed', { where: 'answer', cause: error })
-    }
-  }
-
   #ids(job: Job) {
     const { header, from } = job.incoming
     return {
@@ -574,57 +487,12 @@ class CallServer implements Server {
   }
 }
 
-/** Room that the header of an answer takes at most, rounded up from its fields. */
-const HEADER_ROOM = 1536
-
 function workKey({ header }: Incoming) {
   return {
     messageType: header.message_type,
     capability: header.target_capability,
     payloadSha256: header.payload_sha256,
   }
-}
-
-function responseOutcome(payload: unknown, contentType: ContentType): Outcome {
-  return { messageType: 'response', contentType, payload: encodePayload(contentType, payload as never) }
-}
-
-export function errorOutcome(error: HermesError, contentType: ContentType): Outcome {
-  const wire = toWireError(error)
-  let payload: Uint8Array
-  try {
-    payload = encodePayload(contentType, wire as never)
-  } catch {
-    // The data of a declared error may be anything: what cannot be sent is left out.
-    payload = encodePayload(contentType, { ...wire, details: {} } as never)
-  }
-  return { messageType: 'error', contentType, payload }
-}
-
-function codeOf(outcome: Outcome): ErrorCode | string {
-  const { error_code } = decodePayload(outcome.contentType, outcome.payload) as { error_code?: string }
-  return error_code ?? 'INTERNAL'
-}
-
-function invalidResult(error: unknown): HermesError {
-  return new HermesError('INVALID_RESULT', {
-    message: `the handler returned what cannot be sent: ${isHermesError(error) ? error.message : 'not plain data'}`,
-    ...(isHermesError(error) ? { details: error.details } : {}),
-    cause: error,
-  })
-}
-
-/** What another peer is told of a throw: a declared error as it is, a runtime error of a nested call by its code, else only that it failed. */
-function handlerError(thrown: unknown): HermesError {
-  if (isHermesError(thrown) && thrown.declared && !thrown.remote) return thrown
-  if (isHermesError(thrown)) {
-    return new HermesError('HANDLER_ERROR', {
-      message: `the handler failed: ${thrown.code}`,
-      details: { cause_code: thrown.code },
-      cause: thrown,
-    })
-  }
-  return new HermesError('HANDLER_ERROR', { cause: thrown })
 }
 
 function isThenable(value: unknown): value is Promise<unknown> {

@@ -1,5 +1,7 @@
 import {
+  deepFreeze,
   HermesError,
+  type JsonObject,
   type Manifest,
   type OpenedPresence,
   openManifest,
@@ -233,6 +235,7 @@ class AgentDirectory implements Directory {
       return 'accept'
     }
     const before = offered(entry).join()
+    const joining = entry.status !== 'online'
     const renewed = presence.manifest_serial > entry.manifestSerial
     entry.capabilities = presence.capabilities
     if (renewed) {
@@ -243,7 +246,7 @@ class AgentDirectory implements Directory {
       }
     }
     this.#status(entry, presence.state === 'draining' ? 'draining' : 'online')
-    if (before !== offered(entry).join() && entry.status === 'online') this.#report('changed', entry)
+    if (!joining && before !== offered(entry).join() && entry.status === 'online') this.#report('changed', entry)
     return 'accept'
   }
 
@@ -337,10 +340,11 @@ class AgentDirectory implements Directory {
       throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} gave the manifest of ${manifest.agent_id}` })
     }
     const entry = this.#entries.get(agentId)
-    if (entry && manifest.serial >= (entry.manifest?.serial ?? 0)) {
+    if (entry && manifest.serial >= entry.lowestSerial) {
       const before = offered(entry).join()
       entry.manifest = deepFreezeManifest(manifest)
       entry.manifestSerial = Math.max(entry.manifestSerial, manifest.serial)
+      entry.lowestSerial = manifest.serial
       if (before !== offered(entry).join()) this.#report('changed', entry)
       this.#wake()
     }
@@ -467,7 +471,7 @@ function matches(entry: Entry, { capability, agent }: Query): boolean {
 
 /** The parsed, frozen object is what routing and users see. */
 function deepFreezeManifest(manifest: Manifest): Manifest {
-  for (const entry of manifest.capabilities) Object.freeze(entry)
+  for (const entry of manifest.capabilities) deepFreeze(entry as unknown as JsonObject)
   Object.freeze(manifest.capabilities)
   return Object.freeze(manifest)
 }

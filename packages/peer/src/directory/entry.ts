@@ -18,7 +18,10 @@ export interface Entry {
   /** Orders its presence reports. */
   epoch: number
   counter: number
+  /** Highest serial it has spoken of. */
   manifestSerial: number
+  /** Serial of the last manifest taken: an older one never comes back. */
+  lowestSerial: number
   /** Last sign of life, monotonic ms. */
   heardAt: number
   /** Presence reports in the running window, and those of them that told of a new state. */
@@ -41,6 +44,7 @@ export function newEntry(agentId: string, key: PublicKey, peerId: string, now: n
     epoch: 0,
     counter: -1,
     manifestSerial: 0,
+    lowestSerial: 0,
     heardAt: now,
     reports: { since: now, count: 0, changes: 0 },
   }

@@ -70,6 +70,7 @@ export function createKeeper(options: KeeperOptions): Keeper {
     if (now - tickedAt > tunables.tickMs + tunables.stallMs) for (const link of links.all()) link.forgiveSilence()
     tickedAt = now
     for (const link of [...links.all()]) judge(link, now)
+    links.relieve()
     timer = clock.after(tunables.tickMs, tick)
   }
 

@@ -32,6 +32,8 @@ export interface Links {
    * Calls for one target share one dial, which goes on when one of them gives up.
    */
   connect(target: LinkTarget, signal?: AbortSignal): Promise<Link>
+  /** Gives back places that connections without a link hold, when these run short. */
+  relieve(): void
   /** Takes part in accepting links from now on. */
   start(): void
   /** Closes all with `reason`. */
@@ -72,7 +74,7 @@ class LinkTable implements Links {
   readonly #byAgent = new Map<string, Link[]>()
   /** Dials under way by target. */
   readonly #dials = new Map<string, Promise<Link>>()
-  /** Peers whose incoming handshake is under way: one at a time; bounded by the gate. */
+  /** Connections (peer id and address) whose incoming handshake is under way: one at a time; bounded by the gate. */
   readonly #inbound = new Set<string>()
   readonly #gate
   #stopped = false
@@ -96,15 +98,15 @@ class LinkTable implements Links {
 
   start(): void {
     this.#options.network.handle(LINK_PROTOCOL, (channel) => {
-      const { remotePeer } = channel
-      if (this.#inbound.has(remotePeer)) {
-        this.#turnAway(channel, new HermesError('HANDSHAKE_REFUSED', { message: 'another handshake of that peer is under way' }))
+      const connection = `${channel.remotePeer} ${channel.remoteAddress}`
+      if (this.#inbound.has(connection)) {
+        this.#turnAway(channel, new HermesError('HANDSHAKE_REFUSED', { message: 'another handshake on that connection is under way' }))
         return
       }
-      this.#inbound.add(remotePeer)
+      this.#inbound.add(connection)
       this.#shake(channel, { addresses: [] })
         .catch(() => undefined)
-        .finally(() => this.#inbound.delete(remotePeer))
+        .finally(() => this.#inbound.delete(connection))
     })
   }
 
@@ -162,6 +164,16 @@ class LinkTable implements Links {
     return this.#shake(channel, target)
   }
 
+  #linked(peerId: string): boolean {
+    for (const link of this.all()) if (link.remote.peerId === peerId) return true
+    return false
+  }
+
+  /** Closes connections that serve no link when places run short. */
+  relieve(): void {
+    this.#options.network.relieve((peerId) => this.#linked(peerId))
+  }
+
   /** Refuses a channel before its handshake has begun. */
   #turnAway(channel: Channel, error: HermesError): void {
     this.#options.telemetry.emit('handshake.refused', {
@@ -204,7 +216,14 @@ class LinkTable implements Links {
         if (error.code === 'DUPLICATE_AGENT' && error.details.self === true) this.#options.events.duplicate(error)
         // Flushes the refusal, so that the other side learns its code.
         void channel.close().catch(() => undefined)
-        clock.after(tunables.callerGraceMs, () => channel.abort(error))
+        const strange = !error.remote && (error.code === 'NOT_ALLOWED' || error.code === 'IDENTITY_MISMATCH')
+        clock.after(tunables.callerGraceMs, () => {
+          channel.abort(error)
+          // Whoever is not admitted does not keep a place among the connections either.
+          if (strange && channel.direction === 'inbound' && !this.#linked(channel.remotePeer)) {
+            void network.hangUp(channel.remotePeer).catch(() => undefined)
+          }
+        })
         reject(error)
       }
       const done = ({ remote, linkId }: HandshakeResult): void => {

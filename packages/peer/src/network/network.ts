@@ -26,6 +26,12 @@ export interface Network {
   /** Drops the connections to a peer at once. */
   hangUp(peerId: string): Promise<void>
 
+  /**
+   * When four fifths of the places for connections are taken: closes the oldest connections, over 5 s old, of peers that
+   * `keep` does not name, until that is no longer so. Otherwise does nothing.
+   */
+  relieve(keep: (peerId: string) => boolean): void
+
   /** Announces in the DHT that this peer provides `cid` (binary CID), and keeps announcing it until `unprovide`. */
   provide(cid: Uint8Array, options: { signal: AbortSignal }): Promise<void>
   unprovide(cid: Uint8Array): Promise<void>

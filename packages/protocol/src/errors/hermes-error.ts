@@ -171,7 +171,8 @@ export function fromWireError(payload: unknown): HermesError {
   const known = isErrorCode(code) && !(ERROR_TABLE[code] as ErrorRow).local
   return new HermesError(known ? code : 'HANDLER_ERROR', {
     remote: true,
-    retryable: known && value.retryable === true,
+    // A peer may say that a repetition is in vain, but not that one helps where the table says no.
+    retryable: known && ERROR_TABLE[code].retryable && value.retryable === true,
     ...(message === undefined ? {} : { message }),
     ...(details === undefined ? {} : { details }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

@@ -16,6 +16,8 @@ export function parseAddress(text: string, field: string): Multiaddr {
 export function tryParse(text: string): Multiaddr | undefined {
   try {
     const address = multiaddr(text)
+    // A name that is no peer id would be noticed only when it is dialled.
+    for (const { code, value } of address.getComponents()) if (code === CODE_P2P) peerIdFromString(value ?? '')
     return address.getComponents().length === 0 ? undefined : address
   } catch {
     return undefined

@@ -81,6 +81,10 @@ class Libp2pNetwork implements Network {
     this.#run?.hangUp(peerId)
   }
 
+  relieve(keep: (peerId: string) => boolean): void {
+    this.#run?.relieve(keep)
+  }
+
   async provide(cid: Uint8Array, options: { signal: AbortSignal }): Promise<void> {
     await this.#running().providers.provide(cid, options.signal)
   }

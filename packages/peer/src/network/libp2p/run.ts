@@ -15,6 +15,10 @@ import { startError } from './start-error.ts'
 
 /** Found peers are connected to up to this share of all connections, so that a crowded link leaves room for callers. */
 const DISCOVERY_SHARE = 0.5
+/** Share of the connections at which those that serve no link are closed. */
+const RELIEF_SHARE = 0.8
+/** A connection has this long to come to a link before its place may be given away, ms: as long as a handshake may take. */
+const IDLE_MS = 5_000
 
 /** A network between `start` and `stop`. */
 export interface Run {
@@ -23,6 +27,7 @@ export interface Run {
   addresses(): string[]
   handle(protocol: string, accept: (channel: Channel) => void): Promise<void>
   hangUp(peerId: string): void
+  relieve(keep: (peerId: string) => boolean): void
   /** A peer that was found on the local link: connects to it, quietly. */
   found(peer: PeerInfo): void
   stop(): Promise<void>
@@ -112,6 +117,20 @@ class NodeRun implements Run {
   hangUp(peerId: string): void {
     for (const connection of [...this.#connections(checkPeerId(peerId))])
       connection.abort(new Error('this side has hung up'))
+  }
+
+  relieve(keep: (peerId: string) => boolean): void {
+    const { libp2p } = this.#options.node
+    const connections = libp2p.getConnections()
+    let over = connections.length - Math.ceil(this.#options.settings.maxConnections * RELIEF_SHARE) + 1
+    if (over <= 0) return
+    const youngest = Date.now() - IDLE_MS
+    for (const connection of connections.toSorted((a, b) => a.timeline.open - b.timeline.open)) {
+      if (over <= 0 || connection.timeline.open > youngest) return
+      if (keep(connection.remotePeer.toString())) continue
+      connection.abort(new Error('its place is needed'))
+      over--
+    }
   }
 
   found(peer: PeerInfo): void {

@@ -1,0 +1,32 @@
+import { HermesError } from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import { type AnyContext, asConfirmation, type Job } from './job.ts'
+
+/** What a handler is told about the call it serves. */
+export function handlerContext(job: Job, clock: Clock): AnyContext {
+  const { header, from } = job.incoming
+  const { contract } = job.provided
+  return {
+    get signal() {
+      return job.signal
+    },
+    caller: from,
+    messageId: header.message_id,
+    correlationId: header.correlation_id ?? '',
+    traceId: header.trace_id,
+    priority: header.priority,
+    attempt: header.attempt,
+    remainingMs: () => Math.max(0, job.deadline - clock.monotonic()),
+    context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
+    error: (name, data) => {
+      if (!Object.hasOwn(contract.schemas.errors, name)) {
+        return new HermesError('HANDLER_ERROR', { message: `${contract.name} does not declare the error ${String(name)}` })
+      }
+      return new HermesError('HANDLER_ERROR', {
+        message: `${contract.name}: ${String(name)}`,
+        declared: { name: String(name), data },
+      })
+    },
+    needConfirmation: asConfirmation,
+  }
+}

@@ -1,0 +1,59 @@
+import { checkName, HermesError, isCapability } from '@hermes-peer/protocol'
+import type { Query } from './routing/query.ts'
+
+/** Longest time-out that may be asked for: one day, ms. */
+const LONGEST_MS = 86_400_000
+
+function refuse(field: string, why: string): never {
+  throw new HermesError('INVALID_OPTION', { message: `${field} ${why}`, details: { field } })
+}
+
+/** Throws `INVALID_CONTRACT` for anything that `capability()` did not make. */
+export function checkContract(contract: unknown, where: 'provide' | 'call'): void {
+  if (isCapability(contract)) return
+  throw new HermesError('INVALID_CONTRACT', {
+    message: `${where}: contract must be what capability() returns`,
+    ...(where === 'call' ? { hint: 'To call by a name alone, use callDynamic().' } : {}),
+    details: { field: 'contract' },
+  })
+}
+
+/** Throws `INVALID_OPTION` that names `timeoutMs` or `signal`. */
+export function checkTimes({ timeoutMs, signal }: { timeoutMs?: unknown; signal?: unknown }): void {
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {
+    refuse('timeoutMs', 'must be a number of milliseconds up to 24 hours')
+  }
+  if (signal === undefined) return
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignal>
+  if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') refuse('signal', 'must be an AbortSignal')
+}
+
+export function checkListener(listener: unknown, field: string): void {
+  if (typeof listener !== 'function') refuse(field, 'must be a function')
+}
+
+/** Labels that must match. */
+export function checkWhere(where: unknown): void {
+  if (where === undefined) return
+  const sound =
+    typeof where === 'object' &&
+    where !== null &&
+    !Array.isArray(where) &&
+    Object.values(where).every((value) => typeof value === 'string')
+  if (!sound) refuse('where', 'must map labels to texts')
+}
+
+const QUERY_FIELDS: ReadonlySet<string> = new Set<keyof Query>(['capability', 'agent', 'where'])
+
+/** Throws `INVALID_OPTION` or `INVALID_NAME` that names the field. */
+export function checkQuery(query: Query): void {
+  if (typeof query !== 'object' || query === null) refuse('query', 'must be an object with capability or agent')
+  for (const key of Object.keys(query)) {
+    if (!QUERY_FIELDS.has(key)) refuse(`query.${key}`, `is not a field of a query; known are ${[...QUERY_FIELDS].join(', ')}`)
+  }
+  const { capability, agent, where } = query
+  if (capability === undefined && agent === undefined) refuse('query', 'must name a capability or an agent')
+  if (capability !== undefined) checkName('capability', capability)
+  if (agent !== undefined) checkName('agent_id', agent, 'agent')
+  checkWhere(where)
+}
