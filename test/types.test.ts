@@ -18,7 +18,10 @@ import {
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import * as z from 'zod'
 
-const instant = z.codec(z.iso.datetime(), z.date(), { decode: (text) => new Date(text), encode: (date) => date.toISOString() })
+const instant = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (date) => date.toISOString(),
+})
 
 /** One contract, imported by both sides. */
 const review = capability('code_review', {
@@ -41,7 +44,9 @@ describe('the caller’s side of a contract', () => {
         Promise<{ findings: string[]; at: Date }>
       >()
       expectTypeOf(peer.call(plain, 'x')).toEqualTypeOf<Promise<null>>()
-      expectTypeOf(peer.call<typeof review>).parameter(1).toEqualTypeOf<{ source: string; limit?: number | undefined; since: string }>()
+      expectTypeOf(peer.call<typeof review>)
+        .parameter(1)
+        .toEqualTypeOf<{ source: string; limit?: number | undefined; since: string }>()
     }))
 
   it('refuses another input', () =>
@@ -81,7 +86,15 @@ describe('the caller’s side of a contract', () => {
   it('takes the options there are, and no others', () =>
     compiled((peer) => {
       const signal = new AbortController().signal
-      void peer.call(plain, 'x', { agent: 'a', where: { language: 'ts' }, timeoutMs: 5, priority: 5, signal, ordered: false, context: { a: 1 } })
+      void peer.call(plain, 'x', {
+        agent: 'a',
+        where: { language: 'ts' },
+        timeoutMs: 5,
+        priority: 5,
+        signal,
+        ordered: false,
+        context: { a: 1 },
+      })
       // @ts-expect-error misspelt
       void peer.call(plain, 'x', { timeout: 5 })
       // @ts-expect-error there is no priority 9
@@ -133,7 +146,9 @@ describe('the provider’s side of the same contract', () => {
   it('may answer at once or later', () =>
     compiled((peer) => {
       peer.provide(plain, () => null)
-      expectTypeOf<ReturnType<Handler<typeof plain>>>().toEqualTypeOf<null | NeedConfirmation | Promise<null | NeedConfirmation>>()
+      expectTypeOf<ReturnType<Handler<typeof plain>>>().toEqualTypeOf<
+        null | NeedConfirmation | Promise<null | NeedConfirmation>
+      >()
       return peer.provide(plain, async () => null)
     }))
 
@@ -188,7 +203,9 @@ describe('the provider’s side of the same contract', () => {
 describe('the peer', () => {
   it('is chained: provide gives the same peer, start a promise of it', () =>
     compiled((peer) => {
-      expectTypeOf(peer.provide(plain, () => null).provide(review, () => ({ findings: [], at: '' }))).toEqualTypeOf<Peer>()
+      expectTypeOf(
+        peer.provide(plain, () => null).provide(review, () => ({ findings: [], at: '' })),
+      ).toEqualTypeOf<Peer>()
       expectTypeOf(peer.start()).toEqualTypeOf<Promise<Peer>>()
     }))
 

@@ -3,7 +3,18 @@ import { type HermesError, isErrorCode } from '@hermes-peer/protocol'
 import type { Peer } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTeam, temporaryFolder } from './calls/support/team.ts'
-import { add, addressEdge, callOptionsEdge, emitEdge, inputEdge, lifecycleEdge, odd, oddResult, queryEdge, resultEdge } from './wrong-input/calls.ts'
+import {
+  add,
+  addressEdge,
+  callOptionsEdge,
+  emitEdge,
+  inputEdge,
+  lifecycleEdge,
+  odd,
+  oddResult,
+  queryEdge,
+  resultEdge,
+} from './wrong-input/calls.ts'
 import { type Case, type Edge, failureOf } from './wrong-input/case.ts'
 import { contractEdge } from './wrong-input/contract.ts'
 import { epochFileEdge, folderEdge, keyFileEdge, listenEdge, pinsEdge, trustFileEdge } from './wrong-input/files.ts'
@@ -41,14 +52,16 @@ beforeAll(async () => {
 })
 afterAll(() => team.stop())
 
-const asPattern = (text: RegExp | string) => (typeof text === 'string' ? new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')) : text)
+const asPattern = (text: RegExp | string) =>
+  typeof text === 'string' ? new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')) : text
 
 /** What is wrong with an error as an answer to that case; nothing when it is right. */
 function faults(error: HermesError, { code, names, remedy = /\w{3,}/ }: Case): string[] {
   const found: string[] = []
   if (error.code !== code) found.push(`code ${error.code}, not ${code}: ${error.message}`)
   if (!asPattern(names).test(error.message)) found.push(`${names} is not named in: ${error.message}`)
-  if (!asPattern(remedy).test(`${error.message}\n${error.hint}`)) found.push(`${remedy} is not in the hint: ${error.hint}`)
+  if (!asPattern(remedy).test(`${error.message}\n${error.hint}`))
+    found.push(`${remedy} is not in the hint: ${error.hint}`)
   if (/\n\s*at /.test(error.message)) found.push('a stack in the message')
   if (error.message.length > 1024) found.push(`a message of ${error.message.length} characters`)
   return found
@@ -74,14 +87,21 @@ describe('the table', () => {
   })
 
   it('finds a planted fault: another code, a field that is not named, a missing remedy', async () => {
-    const right: Case = { name: 'x', code: 'VALIDATION_ERROR', names: /^input\/b/, run: () => desk.call(add, { a: 1 } as never) }
+    const right: Case = {
+      name: 'x',
+      code: 'VALIDATION_ERROR',
+      names: /^input\/b/,
+      run: () => desk.call(add, { a: 1 } as never),
+    }
     const error = await failureOf(() => right.run({ desk, worker, folder: '' }))
     expect(faults(error, right)).toEqual([])
     expect(faults(error, { ...right, code: 'INVALID_PAYLOAD' })).toEqual([expect.stringContaining('code')])
     expect(faults(error, { ...right, names: 'timeoutMs' })).toEqual([expect.stringContaining('is not named')])
     expect(faults(error, { ...right, remedy: 'chmod' })).toEqual([expect.stringContaining('hint')])
     await expect(failureOf(() => 'fine')).rejects.toThrow('accepted')
-    await expect(failureOf(() => null as never as { x: 1 }).then(() => (undefined as never as { x: 1 }).x)).rejects.toThrow()
+    await expect(
+      failureOf(() => null as never as { x: 1 }).then(() => (undefined as never as { x: 1 }).x),
+    ).rejects.toThrow()
   })
 
   it('leaves both peers in order: a call still succeeds, and the balance holds', async () => {

@@ -1,11 +1,22 @@
+import EventEmitter from 'node:events'
 import { type AnyEvent, capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { createTeam, deferred, until } from './support/team.ts'
 
-const slow = capability('slow', { description: 'Waits for its signal.', input: z.string(), output: z.string(), effects: 'none' })
+const slow = capability('slow', {
+  description: 'Waits for its signal.',
+  input: z.string(),
+  output: z.string(),
+  effects: 'none',
+})
 const careful = capability('careful', { description: 'Waits, once.', input: z.string(), output: z.string() })
-const relay = capability('relay', { description: 'Has it done by others.', input: z.string(), output: z.string(), effects: 'none' })
+const relay = capability('relay', {
+  description: 'Has it done by others.',
+  input: z.string(),
+  output: z.string(),
+  effects: 'none',
+})
 const single = capability('single', {
   description: 'One at a time.',
   input: z.string(),
@@ -13,13 +24,19 @@ const single = capability('single', {
   effects: 'none',
   constraints: { maxConcurrency: 1 },
 })
-const deaf = capability('deaf', { description: 'Does not listen to its signal.', input: z.string(), output: z.string(), effects: 'none' })
+const deaf = capability('deaf', {
+  description: 'Does not listen to its signal.',
+  input: z.string(),
+  output: z.string(),
+  effects: 'none',
+})
 
 const team = createTeam()
 const log: { who: string; input: string; aborted?: string | undefined; remainingMs?: number }[] = []
 let gate = deferred()
 let desk: Peer
 let helper: Peer
+let worker: Peer
 
 /** A handler that ends when its signal fires, and notes why. */
 const waits =
@@ -40,7 +57,7 @@ const started = (input: string) => log.filter((entry) => entry.input === input)
 const aborts = (input: string) => started(input).map(({ who, aborted }) => [who, aborted])
 
 beforeAll(async () => {
-  await team.start('worker', (peer) =>
+  worker = await team.start('worker', (peer) =>
     peer
       .provide(slow, waits('worker'))
       .provide(careful, waits('worker'))
@@ -129,7 +146,11 @@ describe('F-18 handler keeps running after the caller is gone', () => {
     const since = performance.now()
     expect(await codeOf(desk.call(relay, 'c', { timeoutMs: 400 }))).toBe('TIMEOUT')
     expect(performance.now() - since).toBeLessThan(400 + 250 + LATE)
-    await until(() => started('c').length === 2 && started('c').every(({ aborted }) => aborted !== undefined), 'the aborts', 1000)
+    await until(
+      () => started('c').length === 2 && started('c').every(({ aborted }) => aborted !== undefined),
+      'the aborts',
+      1000,
+    )
     for (const { remainingMs } of started('c').slice(1)) expect(remainingMs).toBeLessThanOrEqual(400)
   })
 
@@ -137,13 +158,17 @@ describe('F-18 handler keeps running after the caller is gone', () => {
     const first = desk.call(single, 'e1')
     await until(() => started('e1').length === 1)
     const stop = new AbortController()
-    const queued: string[] = []
-    const off = desk.events.on('call.attempt', ({ messageId }) => queued.push(messageId))
+    const at: string[] = []
+    const offs = [
+      worker.events.on('handler.queued', () => at.push('queued')),
+      worker.events.on('handler.cancelled', () => at.push('cancelled')),
+    ]
     const second = codeOf(desk.call(single, 'e2', { signal: stop.signal }))
-    await until(() => queued.length === 1)
-    off()
+    await until(() => at.includes('queued'))
     stop.abort()
     expect(await second).toBe('CANCELLED')
+    await until(() => at.includes('cancelled'))
+    for (const off of offs) off()
     const third = desk.call(single, 'e3')
     gate.resolve()
     await Promise.all([first, third])
@@ -171,11 +196,10 @@ describe('F-18 handler keeps running after the caller is gone', () => {
   })
 
   it('a signal keeps no listener of ended calls', async () => {
-    const { getEventListeners } = await import('node:events')
     const stop = new AbortController()
     gate.resolve()
     for (let i = 0; i < 20; i++) await desk.call(slow, 'many', { signal: stop.signal })
-    expect(getEventListeners(stop.signal, 'abort')).toEqual([])
+    expect(EventEmitter.getEventListeners(stop.signal, 'abort')).toEqual([])
   })
 })
 

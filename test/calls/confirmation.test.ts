@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { createTeam } from './support/team.ts'
 
-const instant = z.codec(z.iso.datetime(), z.date(), { decode: (text) => new Date(text), encode: (date) => date.toISOString() })
+const instant = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (date) => date.toISOString(),
+})
 const repair = capability('repair', {
   description: 'Repairs, after a plan has been confirmed.',
   input: z.object({ confirmed: z.boolean().default(false), wrong: z.boolean().default(false) }),
@@ -11,7 +14,12 @@ const repair = capability('repair', {
   partial: z.object({ plan: z.string(), due: instant }),
   effects: 'idempotent',
 })
-const plain = capability('plain', { description: 'Has no partial result.', input: z.null(), output: z.null(), effects: 'none' })
+const plain = capability('plain', {
+  description: 'Has no partial result.',
+  input: z.null(),
+  output: z.null(),
+  effects: 'none',
+})
 
 const team = createTeam()
 let pm: Peer
@@ -24,7 +32,9 @@ beforeAll(async () => {
         .provide(repair, ({ confirmed, wrong }, context) => {
           served.push({ correlationId: context.correlationId, confirmed, coder })
           if (wrong) return context.needConfirmation({ plan: 5 } as never)
-          return confirmed ? { done: true } : context.needConfirmation({ plan: 'revert line 5', due: '2026-01-02T03:04:05.000Z' })
+          return confirmed
+            ? { done: true }
+            : context.needConfirmation({ plan: 'revert line 5', due: '2026-01-02T03:04:05.000Z' })
         })
         .provide(plain, (_, context) => context.needConfirmation('anything')),
     )
@@ -60,7 +70,10 @@ describe('an answer that needs confirmation', () => {
     const error = await pm.call(repair, {}).catch((caught: unknown) => caught)
     if (!isHermesError(error)) throw error
     expect(error.code).toBe('CONFIRMATION_NEEDED')
-    expect(error.details).toMatchObject({ partial_result: { plan: 'revert line 5' }, correlation_id: expect.stringMatching(/^corr_/) })
+    expect(error.details).toMatchObject({
+      partial_result: { plan: 'revert line 5' },
+      correlation_id: expect.stringMatching(/^corr_/),
+    })
     expect(error.hint).toMatch(/request\(\)/)
     const { correlation_id, agent } = error.details as { correlation_id: string; agent: string }
     expect(await pm.call(repair, { confirmed: true }, { correlationId: correlation_id, agent })).toEqual({ done: true })
@@ -78,7 +91,9 @@ describe('an answer that needs confirmation', () => {
   })
 
   it('that does not fit the contract is a mistake of the handler', async () => {
-    await expect(pm.request(repair, { wrong: true })).rejects.toMatchObject({ code: expect.stringMatching(/INVALID_RESULT|INVALID_OUTPUT/) })
+    await expect(pm.request(repair, { wrong: true })).rejects.toMatchObject({
+      code: expect.stringMatching(/INVALID_RESULT|INVALID_OUTPUT/),
+    })
   })
 
   it('counts as an answer: the calls balance', async () => {

@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { createTeam } from './support/team.ts'
 
-const instant = z.codec(z.iso.datetime(), z.date(), { decode: (text) => new Date(text), encode: (date) => date.toISOString() })
+const instant = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (date) => date.toISOString(),
+})
 
 const review = capability('code_review', {
   description: 'Reviews.',
@@ -162,7 +165,10 @@ describe('F-36 exception or unserialisable result inside a handler', () => {
     expect(told).not.toContain(SECRET)
     expect(told).not.toMatch(/\bat .*:\d+:\d+|node_modules|file:\/\/|\.test\.ts/)
     const own = events.slice(before).filter((event) => 'messageId' in event && event.messageId === error.messageId)
-    expect(own.filter(({ type }) => type === 'envelope.sent'), 'one answer').toHaveLength(1)
+    expect(
+      own.filter(({ type }) => type === 'envelope.sent'),
+      'one answer',
+    ).toHaveLength(1)
     expect(own.filter(({ type }) => type === 'handler.ended')).toMatchObject([{ code, traceId: error.traceId }])
   })
 
@@ -170,7 +176,10 @@ describe('F-36 exception or unserialisable result inside a handler', () => {
     const before = events.length
     const error = await failure(desk.call(odd, 'throw Error'))
     const ended = events.slice(before).find((event) => event.type === 'handler.ended')
-    expect(ended).toMatchObject({ traceId: error.traceId, cause: expect.objectContaining({ message: expect.stringContaining(SECRET) }) })
+    expect(ended).toMatchObject({
+      traceId: error.traceId,
+      cause: expect.objectContaining({ message: expect.stringContaining(SECRET) }),
+    })
   })
 
   it('undefined is null', async () => {

@@ -37,21 +37,24 @@ async function scene(effects: 'none' | 'idempotent' | 'once', names: readonly st
 }
 
 describe('a provider that stops in the middle', () => {
-  it.each(['none', 'idempotent'] as const)('effects %s: the same work goes to another candidate, within the call', async (effects) => {
-    const { work, gates, started, providers, caller, events } = await scene(effects, ['a', 'b'])
-    const answer = caller.request(work, 1)
-    await until(() => started.length === 1)
-    const [first] = started as ['a' | 'b']
-    const other = first === 'a' ? 'b' : 'a'
-    gates[other]?.resolve()
-    await providers[first]?.stop()
-    const { agent, output, attempts, messageId } = await answer
-    expect({ agent, output }).toEqual({ agent: other, output: other })
-    expect(attempts).toMatchObject([{ agentId: first }])
-    expect(events.find(({ type }) => type === 'call.failover')).toMatchObject({ from: first, to: other, messageId })
-    expect(caller.balance()).toMatchObject({ calls: 1, succeeded: 1, failed: 0, inFlight: 0, failovers: 1 })
-    gates[first]?.resolve()
-  })
+  it.each(['none', 'idempotent'] as const)(
+    'effects %s: the same work goes to another candidate, within the call',
+    async (effects) => {
+      const { work, gates, started, providers, caller, events } = await scene(effects, ['a', 'b'])
+      const answer = caller.request(work, 1)
+      await until(() => started.length === 1)
+      const [first] = started as ['a' | 'b']
+      const other = first === 'a' ? 'b' : 'a'
+      gates[other]?.resolve()
+      await providers[first]?.stop()
+      const { agent, output, attempts, messageId } = await answer
+      expect({ agent, output }).toEqual({ agent: other, output: other })
+      expect(attempts).toMatchObject([{ agentId: first }])
+      expect(events.find(({ type }) => type === 'call.failover')).toMatchObject({ from: first, to: other, messageId })
+      expect(caller.balance()).toMatchObject({ calls: 1, succeeded: 1, failed: 0, inFlight: 0, failovers: 1 })
+      gates[first]?.resolve()
+    },
+  )
 
   it('effects once: it ends with OUTCOME_UNKNOWN and the id to reconcile by, and is started nowhere else', async () => {
     const { work, started, providers, caller, gates } = await scene('once', ['a', 'b'])
@@ -141,7 +144,10 @@ describe('F-27 old addresses keep being used', () => {
     await Promise.all(calls)
     expect(addresses.size).toBe(4)
     expect(calls.length).toBeGreaterThanOrEqual(9)
-    expect(failures.map((error) => (isHermesError(error) ? error.code : error)).length, String(failures)).toBeLessThanOrEqual(3)
+    expect(
+      failures.map((error) => (isHermesError(error) ? error.code : error)).length,
+      String(failures),
+    ).toBeLessThanOrEqual(3)
     expect(caller.balance().inFlight).toBe(0)
     const known = await caller.find({ capability: 'work' })
     expect(known.map(({ agentId }) => agentId)).toEqual(['callee'])

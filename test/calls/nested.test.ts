@@ -4,7 +4,8 @@ import * as z from 'zod'
 import { createTeam } from './support/team.ts'
 
 type Peers = Record<'a' | 'b' | 'c', Peer>
-const text = (name: string, more: object = {}) => capability(name, { description: name, input: z.string(), output: z.any(), effects: 'none', ...more })
+const text = (name: string, more: object = {}) =>
+  capability(name, { description: name, input: z.string(), output: z.any(), effects: 'none', ...more })
 
 const inner = text('inner')
 const outer = text('outer')
@@ -16,10 +17,15 @@ const steps = Array.from({ length: 4 }, (_, index) => text(`step${index}`))
 const team = createTeam()
 const peers = {} as Peers
 let desk: Peer
-const contexts: { name: string; context: Pick<CallContext, 'traceId' | 'correlationId' | 'priority'>; remainingMs: number }[] = []
+const contexts: {
+  name: string
+  context: Pick<CallContext, 'traceId' | 'correlationId' | 'priority'>
+  remainingMs: number
+}[] = []
 const errors: HermesError[] = []
 
-const note = (name: string, context: CallContext) => contexts.push({ name, context, remainingMs: context.remainingMs() })
+const note = (name: string, context: CallContext) =>
+  contexts.push({ name, context, remainingMs: context.remainingMs() })
 /** Keeps the error as the handler saw it: further out only its code is told. */
 const keep = async (run: Promise<unknown>) =>
   run.catch((error: unknown) => {
@@ -57,7 +63,9 @@ beforeAll(async () => {
   }
   desk = await team.start('desk')
   const all = [...Object.values(peers), desk]
-  await Promise.all(all.flatMap((peer) => ['a', 'b', 'c'].filter((name) => name !== peer.agentId).map((name) => peer.manifest(name))))
+  await Promise.all(
+    all.flatMap((peer) => ['a', 'b', 'c'].filter((name) => name !== peer.agentId).map((name) => peer.manifest(name))),
+  )
 })
 afterAll(() => team.stop())
 
@@ -93,7 +101,11 @@ describe('a call made inside a handler', () => {
   })
 
   it('inherits nothing of another call that is served at the same time', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => desk.request(outer, String(i), { agent: 'a', priority: ((i % 5) + 1) as 1 })))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        desk.request(outer, String(i), { agent: 'a', priority: ((i % 5) + 1) as 1 }),
+      ),
+    )
     for (const { traceId } of answers) {
       const own = contexts.filter(({ context }) => context.traceId === traceId)
       expect(own.map(({ name }) => name).sort()).toEqual(['inner', 'outer'])
@@ -112,14 +124,18 @@ describe('F-35 mutual waiting', () => {
   it('two agents that ask each other for the same: CALL_CYCLE with the path, at once and not by the deadline', async () => {
     errors.length = 0
     const since = performance.now()
-    await expect(desk.call(ask, 'x', { agent: 'a', timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'HANDLER_ERROR' })
+    await expect(desk.call(ask, 'x', { agent: 'a', timeoutMs: 20_000 })).rejects.toMatchObject({
+      code: 'HANDLER_ERROR',
+    })
     expect(performance.now() - since).toBeLessThan(5000)
     expect(errors[0]).toMatchObject({ code: 'CALL_CYCLE', details: { path: ['a#ask', 'b#ask', 'a#ask'] } })
   })
 
   it('three agents in a ring: CALL_CYCLE with the whole path', async () => {
     errors.length = 0
-    await expect(desk.call(same, 'x', { agent: 'a', timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'HANDLER_ERROR' })
+    await expect(desk.call(same, 'x', { agent: 'a', timeoutMs: 20_000 })).rejects.toMatchObject({
+      code: 'HANDLER_ERROR',
+    })
     expect(errors[0]).toMatchObject({ code: 'CALL_CYCLE', details: { path: ['a#same', 'b#same', 'c#same', 'a#same'] } })
     expect(errors[0]?.message).toContain('a#same → b#same → c#same → a#same')
   })
@@ -127,7 +143,9 @@ describe('F-35 mutual waiting', () => {
   it('calling an agent back on another capability is allowed, with one place each', async () => {
     const back = text('back', { constraints: { maxConcurrency: 1 } })
     const forth = text('forth', { constraints: { maxConcurrency: 1 } })
-    const one = await team.start('one', (peer) => peer.provide(back, () => peer.call(forth, 'x')).provide(tell, () => 'told by one'))
+    const one = await team.start('one', (peer) =>
+      peer.provide(back, () => peer.call(forth, 'x')).provide(tell, () => 'told by one'),
+    )
     await team.start('two', (peer) => peer.provide(forth, () => peer.call(tell, 'x', { agent: 'one' })))
     await one.manifest('two')
     expect(await desk.call(back, 'x', { timeoutMs: 10_000 })).toBe('told by one')
@@ -135,7 +153,11 @@ describe('F-35 mutual waiting', () => {
 
   it('an agent sends a request of its own while the other waits for it: both are answered', async () => {
     const { a, b } = peers
-    const answers = await Promise.all([a.call(tell, 'x', { agent: 'b' }), b.call(tell, 'x', { agent: 'a' }), a.call(tell, 'x', { agent: 'b' })])
+    const answers = await Promise.all([
+      a.call(tell, 'x', { agent: 'b' }),
+      b.call(tell, 'x', { agent: 'a' }),
+      a.call(tell, 'x', { agent: 'b' }),
+    ])
     expect(answers).toEqual(['told by b', 'told by a', 'told by b'])
   })
 
@@ -148,7 +170,9 @@ describe('F-35 mutual waiting', () => {
 describe('depth', () => {
   it('at most 5 calls wait for one another: DEPTH_EXCEEDED, in which the path stands', async () => {
     errors.length = 0
-    await expect(desk.call(steps[0] as (typeof steps)[number], 'x', { agent: 'a', timeoutMs: 20_000 })).rejects.toMatchObject({ code: 'HANDLER_ERROR' })
+    await expect(
+      desk.call(steps[0] as (typeof steps)[number], 'x', { agent: 'a', timeoutMs: 20_000 }),
+    ).rejects.toMatchObject({ code: 'HANDLER_ERROR' })
     expect(errors[0]).toMatchObject({
       code: 'DEPTH_EXCEEDED',
       details: { path: ['a#step0', 'b#step0', 'a#step1', 'b#step1', 'a#step2', 'b#step2'] },

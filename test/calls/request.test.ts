@@ -1,19 +1,47 @@
-import { type Answer, type AnyEvent, type Candidate, capability, isHermesError, type MessageLogLine, type Peer } from 'hermes-peer'
+import {
+  type Answer,
+  type AnyEvent,
+  type Candidate,
+  capability,
+  isHermesError,
+  type MessageLogLine,
+  type Peer,
+} from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { createTeam, until } from './support/team.ts'
 
-const instant = z.codec(z.iso.datetime(), z.date(), { decode: (text) => new Date(text), encode: (date) => date.toISOString() })
+const instant = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (date) => date.toISOString(),
+})
 
 const review = capability('code_review', {
   description: 'Reviews one file.',
-  input: z.object({ source: z.string(), limit: z.number().default(10), since: instant, tag: z.string().transform((text) => text.length) }),
+  input: z.object({
+    source: z.string(),
+    limit: z.number().default(10),
+    since: instant,
+    tag: z.string().transform((text) => text.length),
+  }),
   output: z.object({ findings: z.array(z.string()), at: instant, count: z.string().transform(Number) }),
   effects: 'none',
 })
 const echo = capability('echo', { description: 'Echoes.', input: z.any(), output: z.any(), effects: 'none' })
-const where = capability('where', { description: 'Who.', input: z.null(), output: z.string(), effects: 'none', labels: { language: ['ts', 'go'] } })
-const pythonic = capability('where', { description: 'Who.', input: z.null(), output: z.string(), effects: 'none', labels: { language: 'py' } })
+const where = capability('where', {
+  description: 'Who.',
+  input: z.null(),
+  output: z.string(),
+  effects: 'none',
+  labels: { language: ['ts', 'go'] },
+})
+const pythonic = capability('where', {
+  description: 'Who.',
+  input: z.null(),
+  output: z.string(),
+  effects: 'none',
+  labels: { language: 'py' },
+})
 const sum = capability('sum', {
   description: 'Adds.',
   input: z.object({ parts: z.array(z.object({ n: z.number() })) }),
@@ -77,7 +105,7 @@ describe('a call typed from one contract', () => {
     ['false', false],
     ['an empty text', ''],
     ['an empty list', []],
-    ['nested data', { a: [{ b: [{ c: null }] }], '键': 'значение' }],
+    ['nested data', { a: [{ b: [{ c: null }] }], 键: 'значение' }],
     ['a text of 500 KB', '文'.repeat(170_000)],
     ['numbers as they are', [0.1, 1e-7, 5e-324, -1, 2 ** 53 - 1]],
   ])('carries %s there and back', async (_, value) => {
@@ -134,7 +162,12 @@ describe('a call typed from one contract', () => {
   })
 
   it('an answer that the contract does not allow is INVALID_OUTPUT, naming agent and place', async () => {
-    const wrong = capability('echo', { description: 'Echoes.', input: z.any(), output: z.object({ n: z.number() }), effects: 'none' })
+    const wrong = capability('echo', {
+      description: 'Echoes.',
+      input: z.any(),
+      output: z.object({ n: z.number() }),
+      effects: 'none',
+    })
     await expect(desk.call(wrong, { n: 'x' })).rejects.toMatchObject({
       code: 'INVALID_OUTPUT',
       message: expect.stringMatching(/reviewer.*echo.*\/n/),
@@ -177,7 +210,12 @@ describe('the choice', () => {
       ['reviewer', true],
       ['billing/snake', false],
     ])
-    expect(all[0]).toMatchObject({ status: 'online', labels: { language: ['ts', 'go'] }, load: expect.any(Number), measured: expect.any(Number) })
+    expect(all[0]).toMatchObject({
+      status: 'online',
+      labels: { language: ['ts', 'go'] },
+      load: expect.any(Number),
+      measured: expect.any(Number),
+    })
     expect(all[0]?.reasons.join('; ')).toMatch(/^load \d+; p50 \d+ ms; 100 % of \d+ calls \(measured here\)/)
     expect(all[1]).toMatchObject({ score: Number.NaN, reasons: ['language is py'] })
   })
@@ -208,7 +246,9 @@ describe('callDynamic', () => {
   })
 
   it('of a capability that nobody has ends with NO_CANDIDATE, not with a typed call', async () => {
-    await expect(desk.callDynamic('code_revew', {}, { timeoutMs: 10_000 })).rejects.toMatchObject({ code: 'NO_CANDIDATE' })
+    await expect(desk.callDynamic('code_revew', {}, { timeoutMs: 10_000 })).rejects.toMatchObject({
+      code: 'NO_CANDIDATE',
+    })
   })
 })
 
@@ -220,11 +260,15 @@ describe('what is told of one call', () => {
     stop()
     return events
   }
-  const about = (events: readonly AnyEvent[], messageId: string) => events.filter((event) => 'messageId' in event && event.messageId === messageId)
+  const about = (events: readonly AnyEvent[], messageId: string) =>
+    events.filter((event) => 'messageId' in event && event.messageId === messageId)
 
   it('at the caller: started, chosen, sent, attempted, answered, ended — in this order, with the same ids', async () => {
     let answer: Answer<typeof echo> | undefined
-    const events = about(await record(desk, async () => (answer = await desk.request(echo, 1))), answer?.messageId as string)
+    const events = about(
+      await record(desk, async () => (answer = await desk.request(echo, 1))),
+      answer?.messageId as string,
+    )
     expect(events.map(({ type }) => type)).toEqual([
       'call.started',
       'call.chosen',
@@ -233,8 +277,18 @@ describe('what is told of one call', () => {
       'envelope.received',
       'call.ended',
     ])
-    for (const event of events) expect(event).toMatchObject({ messageId: answer?.messageId, correlationId: answer?.correlationId, traceId: answer?.traceId })
-    expect(events[1]).toMatchObject({ agentId: 'reviewer', attempt: 1, score: expect.any(Number), reasons: expect.arrayContaining([expect.stringMatching(/^load/)]) })
+    for (const event of events)
+      expect(event).toMatchObject({
+        messageId: answer?.messageId,
+        correlationId: answer?.correlationId,
+        traceId: answer?.traceId,
+      })
+    expect(events[1]).toMatchObject({
+      agentId: 'reviewer',
+      attempt: 1,
+      score: expect.any(Number),
+      reasons: expect.arrayContaining([expect.stringMatching(/^load/)]),
+    })
     expect(events.at(-1)).toMatchObject({ code: 'OK', attempts: 1, agentId: 'reviewer', capability: 'echo' })
     expect(events.every(({ at }) => Math.abs(at - Date.now()) < 60_000)).toBe(true)
   })
@@ -247,7 +301,13 @@ describe('what is told of one call', () => {
       }),
       messageId,
     )
-    expect(events.map(({ type }) => type)).toEqual(['envelope.received', 'envelope.admitted', 'handler.started', 'handler.ended', 'envelope.sent'])
+    expect(events.map(({ type }) => type)).toEqual([
+      'envelope.received',
+      'envelope.admitted',
+      'handler.started',
+      'handler.ended',
+      'envelope.sent',
+    ])
     expect(events[3]).toMatchObject({ code: 'OK', from: 'desk', capability: 'echo', ms: expect.any(Number) })
   })
 
@@ -267,9 +327,22 @@ describe('what is told of one call', () => {
         message_type: 'request',
         timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       },
-      expect.objectContaining({ sender: 'reviewer', receiver: 'desk', message_type: 'response', message_id: answer.messageId }),
+      expect.objectContaining({
+        sender: 'reviewer',
+        receiver: 'desk',
+        message_type: 'response',
+        message_id: answer.messageId,
+      }),
     ])
-    expect(Object.keys(own[0] as object)).toEqual(['message_id', 'correlation_id', 'trace_id', 'sender', 'receiver', 'message_type', 'timestamp'])
+    expect(Object.keys(own[0] as object)).toEqual([
+      'message_id',
+      'correlation_id',
+      'trace_id',
+      'sender',
+      'receiver',
+      'message_type',
+      'timestamp',
+    ])
     expect(reviewerLines.slice(there).filter(({ message_id }) => message_id === answer.messageId)).toHaveLength(2)
     expect(JSON.stringify([lines, reviewerLines])).not.toContain('canary')
   })

@@ -270,6 +270,27 @@ describe('F-12 answer that arrives after the caller gave up', () => {
     expect(world.escaped).toEqual([])
   })
 
+  it('gives its place back: as many more calls as may be in flight are sent and answered', async () => {
+    const world = scene()
+    const { victim, link } = await provided(world, [hostileKey], { tuning: { inFlightPerPeer: 4 } })
+    for (let round = 0; round < 3; round++) {
+      const stop = new AbortController()
+      const late = Array.from({ length: 2 }, () => watched(victim.peer.callDynamic('work', 'late', { timeoutMs: 200 })))
+      const cancelled = Array.from({ length: 2 }, () => watched(victim.peer.callDynamic('work', 'cancelled', { timeoutMs: 30_000, signal: stop.signal })))
+      for (let i = 0; i < 4; i++) await link.next(isWork)
+      stop.abort()
+      await within(5000, 'their ends', Promise.all([...late, ...cancelled].map(({ promise }) => promise)))
+    }
+    const [candidate] = await victim.peer.find({ agent: 'hostile', capability: 'work' })
+    expect(candidate?.reasons.join()).not.toContain('in flight')
+    const healthy = Array.from({ length: 4 }, (_, index) => victim.peer.callDynamic('work', index, { timeoutMs: 5000 }))
+    for (let i = 0; i < 4; i++) {
+      const one = await link.next(isWork, 5000)
+      link.answer(one, one.payload.input)
+    }
+    expect(await Promise.all(healthy)).toEqual([0, 1, 2, 3])
+  })
+
   it('also between two real peers: a slow handler is told to stop at the deadline', async () => {
     const world = scene()
     const reasons: string[] = []

@@ -209,6 +209,13 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
 })
 
 describe('a memory bomb', () => {
+  it('that went off would be seen', () => {
+    const before = memory()
+    const kept = Buffer.alloc(32 * MiB, 1)
+    expect(memory() - before).toBeGreaterThan(16 * MiB)
+    expect(kept).toHaveLength(32 * MiB)
+  })
+
   const refusedPayloads: readonly (readonly [string, Uint8Array | (() => Uint8Array)])[] = [
     ['100,000 lists inside one another', Buffer.from(`{"input":${'['.repeat(100_000)}`)],
     ['33 lists inside one another', Buffer.from(`{"input":${'['.repeat(33)}${']'.repeat(33)}}`)],

@@ -100,7 +100,7 @@ describe('F-08 schemas from strangers run as code', () => {
       expect([what, seconds.busy < 1 || seconds, seconds.passed < 5 || seconds]).toEqual([what, true, true])
       expect(['OK', 'NO_CANDIDATE']).toContain(end)
       expect(await flowing).toEqual([1, 2, 3])
-      expect(known).toBeDefined()
+      expect([what, known]).toMatchObject([what, { capabilities: [{ name: 'trap' }] }])
       link.reset()
       await victim.until('link.down', ({ agentId }) => agentId === 'hostile')
     }

@@ -39,7 +39,12 @@ export function judgeArrival(bytes: Uint8Array, receiver: Receiver, keyOf: Arriv
 }
 
 /** A frame of a gossip topic; its sender need not be linked. */
-export function judgeBroadcast(bytes: Uint8Array, topic: string, receiver: Receiver, keyOf: Arrival['keyOf']): Authentic {
+export function judgeBroadcast(
+  bytes: Uint8Array,
+  topic: string,
+  receiver: Receiver,
+  keyOf: Arrival['keyOf'],
+): Authentic {
   const frame = readFrame(bytes)
   if (frame.tag === 2 || frame.hops.length > 0) throw new Refused('frame', 'a broadcast is one envelope without hops')
   const [envelope] = verifyFrame(frame, { self: receiver.agent_id, neighbour: undefined, keyOf }) as [Authentic]

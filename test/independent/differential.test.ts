@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { type PublicKey, publicKey } from '@hermes-peer/protocol'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Outcome, STEPS, type Steps, implementation } from './differential/implementation.ts'
+import { implementation, type Outcome, STEPS, type Steps } from './differential/implementation.ts'
 import { type Made, makeFrame } from './differential/make.ts'
-import { PLANTED } from './differential/planted.ts'
 import { type Plan, plan } from './differential/plan.ts'
+import { PLANTED } from './differential/planted.ts'
 import { signers } from './differential/sign.ts'
 import { readPayload, verifyBytes } from './envelope.ts'
 import { type Fault, judge } from './refused.ts'
@@ -50,7 +50,8 @@ function compare(made: Made, steps?: Steps): string {
   const shown = `independent: ${one.why ?? 'accepted'}; implementation: ${two.accepted ? 'accepted' : two.code}`
   if (one.accepted !== two.accepted) throw new Error(shown)
   if (two.accepted) {
-    if (!isDeepStrictEqual(two.views, one.views)) throw new Error(`${JSON.stringify(two.views)}; ${JSON.stringify(one.views)}`)
+    if (!isDeepStrictEqual(two.views, one.views))
+      throw new Error(`${JSON.stringify(two.views)}; ${JSON.stringify(one.views)}`)
     return 'accepted'
   }
   const fault = one.fault as Fault

@@ -56,7 +56,8 @@ const TOLD: Json[] = ['UNSUPPORTED_VERSION', 'CLOCK_SKEW', 'NOT_ALLOWED', 'IDENT
 /** The body of a message, or the refusal that may stand in its place. */
 export function readMessage(body: Uint8Array, kind: Kind): { message: JsonMap } | { told: Json } {
   const json = parseCompact(body, 'handshake')
-  if (json.error_code !== undefined) return { told: TOLD.includes(json.error_code) ? json.error_code : 'HANDSHAKE_REFUSED' }
+  if (json.error_code !== undefined)
+    return { told: TOLD.includes(json.error_code) ? json.error_code : 'HANDSHAKE_REFUSED' }
   const fields = FIELDS[kind]
   checkFields(json, fields, 'handshake')
   const message = Object.fromEntries(Object.keys(fields).map((field) => [field, json[field] as Json]))

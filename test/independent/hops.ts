@@ -55,7 +55,8 @@ export function readHops(raw: RawHop[], header: Header, leaf: Uint8Array, arriva
 function readHop(json: Uint8Array): JsonMap {
   const hop = parseCompact(json, 'hop')
   const whole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-  if (Object.keys(hop).length !== FIELDS.length || !FIELDS.every((field) => Object.hasOwn(hop, field))) bad('other fields')
+  if (Object.keys(hop).length !== FIELDS.length || !FIELDS.every((field) => Object.hasOwn(hop, field)))
+    bad('other fields')
   if (!isAgentId(hop.forwarder) || !isAgentId(hop.next) || !isHash(hop.previous)) bad('a field of another kind')
   if (!whole(hop.index) || !whole(hop.timestamp) || !whole(hop.budget_ms)) bad('a number out of range')
   return hop

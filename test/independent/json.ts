@@ -7,7 +7,7 @@ const MAX_DEPTH = 32
 const MAX_KEYS = 10_000
 const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
-const PLAIN = /[^"\\\u0000-\u001f]*/y
+const PLAIN = /[^"\\]*/y
 const ESCAPES: { [letter: string]: string } = {
   '"': '"',
   '\\': '\\',
@@ -150,12 +150,12 @@ class Parser {
     for (;;) {
       PLAIN.lastIndex = this.#at
       const run = PLAIN.exec(this.#text)?.[0] ?? ''
+      for (const letter of run) if (letter < ' ') this.#no('a control character')
       value += run
       this.#at += run.length
       const next = this.#text[this.#at] ?? this.#no('a string without end')
       this.#at += 1
       if (next === '"') break
-      if (next !== '\\') this.#no('a control character')
       value += this.#escape()
     }
     if (/\p{Surrogate}/u.test(value)) this.#no('half of a surrogate pair')

@@ -14,7 +14,10 @@ export function read(name: string): Read {
 export function bytesOf({ bytes, text }: Read): Uint8Array {
   if (bytes === undefined) return Buffer.from(text, 'utf8')
   const pieces: Read[] = typeof bytes === 'string' ? [bytes] : bytes
-  return Buffer.from(pieces.map((one) => (typeof one === 'string' ? one : one.repeat.repeat(one.times))).join(''), 'hex')
+  return Buffer.from(
+    pieces.map((one) => (typeof one === 'string' ? one : one.repeat.repeat(one.times))).join(''),
+    'hex',
+  )
 }
 
 /** The codes that each fault may be told as; for most there is one. */

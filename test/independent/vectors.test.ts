@@ -109,7 +109,8 @@ describe('a decoder written from the wire text agrees on', () => {
 
   it('hops', () => {
     const { accepted, refused } = read('hops')
-    const arrive = (vector: Read) => verifyBytes(bytesOf(vector), { self: vector.self, neighbour: vector.neighbour, keyOf })
+    const arrive = (vector: Read) =>
+      verifyBytes(bytesOf(vector), { self: vector.self, neighbour: vector.neighbour, keyOf })
     expect(disagreements([...accepted, ...refused], arrive)).toEqual([])
     for (const vector of accepted) {
       const [envelope] = arrive(vector)
@@ -143,7 +144,9 @@ describe('a decoder written from the wire text agrees on', () => {
   it('documents', () => {
     const { accepted, refused } = read('documents')
     const open = (vector: Read) =>
-      vector.kind === 'file' ? fromFile(vector.file) : readDocument(bytesOf(vector), vector.kind, key(vector.signer), vector.now)
+      vector.kind === 'file'
+        ? fromFile(vector.file)
+        : readDocument(bytesOf(vector), vector.kind, key(vector.signer), vector.now)
     expect(disagreements([...accepted, ...refused], open)).toEqual([])
     for (const vector of accepted) {
       const thousandths = Math.round(vector.value.success_rate_15m * 1000)
@@ -163,7 +166,8 @@ describe('a decoder written from the wire text agrees on', () => {
 
   it('what is refused on arrival', () => {
     const { receiver, accepted, refused, broadcasts, refused_broadcasts } = read('arrivals')
-    const arrive = (vector: Read) => judgeArrival(bytesOf(vector), { ...receiver, ...('link' in vector ? { link: vector.link } : {}) }, keyOf)
+    const arrive = (vector: Read) =>
+      judgeArrival(bytesOf(vector), { ...receiver, ...('link' in vector ? { link: vector.link } : {}) }, keyOf)
     expect(disagreements([...accepted, ...refused], arrive)).toEqual([])
     const hear = (vector: Read) => judgeBroadcast(bytesOf(vector), vector.topic, receiver, keyOf)
     expect(disagreements([...broadcasts, ...refused_broadcasts], hear)).toEqual([])

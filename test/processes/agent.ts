@@ -45,5 +45,12 @@ process.on('message', async (message) => {
     process.exit(0)
   }
   const { call, id } = message as { call: string; id: string }
+  await new Promise<void>((resolve) => {
+    const stop = peer.watch({ capability: SAFE.name, agent: call }, ({ type }) => {
+      if (type !== 'joined') return
+      queueMicrotask(() => stop())
+      resolve()
+    })
+  })
   await peer.call(SAFE, { ms: 30_000, id }, { agent: call })
 })

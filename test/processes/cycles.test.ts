@@ -1,16 +1,20 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { bundle } from './bundle.ts'
 
-const SCRIPT = fileURLToPath(new URL('./cycles.ts', import.meta.url))
+const programs = mkdtempSync(join(tmpdir(), 'hermes-cycles-program-'))
+afterAll(() => rmSync(programs, { recursive: true, force: true }))
 const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] as number
 
 describe('two peers in one process, started and stopped 100 times', () => {
   test('leave no handle, timer or listener, and the heap stays within 5 %', { timeout: 170_000 }, async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      ['--expose-gc', '--conditions=@hermes-peer/source', '--import', 'tsx', SCRIPT, '100'],
+      ['--expose-gc', await bundle('cycles.ts', programs), '100'],
       { maxBuffer: 1 << 24 },
     )
     const { heap, left, before, warnings } = JSON.parse(stdout) as {

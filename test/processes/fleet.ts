@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { bundle } from './bundle.ts'
 
 export interface AgentMessage {
   type: 'ready' | 'started' | 'aborted'
@@ -30,16 +30,16 @@ export interface Fleet {
   stop(): Promise<void>
 }
 
-const SCRIPT = fileURLToPath(new URL('./agent.ts', import.meta.url))
-
-export function createFleet(): Fleet {
+export async function createFleet(): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), 'hermes-fleet-'))
+  const programs = mkdtempSync(join(tmpdir(), 'hermes-programs-'))
+  const script = await bundle('agent.ts', programs)
   const agents = new Set<AgentProcess>()
   return {
     folder,
     launch(agentId, { bootstrap = [], extra } = {}) {
-      const child = fork(SCRIPT, [JSON.stringify({ agentId, folder, bootstrap, ...(extra ? { extra } : {}) })], {
-        execArgv: ['--conditions=@hermes-peer/source', '--import', 'tsx'],
+      const child = fork(script, [JSON.stringify({ agentId, folder, bootstrap, ...(extra ? { extra } : {}) })], {
+        execArgv: [],
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       })
       let errors = ''
@@ -85,7 +85,7 @@ export function createFleet(): Fleet {
             }),
         ),
       )
-      rmSync(folder, { recursive: true, force: true })
+      for (const path of [folder, programs]) rmSync(path, { recursive: true, force: true })
     },
   }
 }

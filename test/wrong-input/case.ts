@@ -42,12 +42,14 @@ export async function failureOf(run: () => unknown): Promise<HermesError> {
 /** Starts a peer with these options in a folder of its own; it must not run afterwards. */
 export async function startWith(options: Partial<PeerOptions>, folder = temporaryFolder()): Promise<void> {
   const peer = createPeer({ agentId: 'wrong', folder, ...options })
-  try {
-    await peer.start()
-  } finally {
-    await peer.stop()
-    if (peer.addresses.length > 0) throw new Error('a failed start left it running')
-  }
+  const failed = await peer.start().then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  await peer.stop()
+  if (failed === undefined) return
+  if (peer.addresses.length > 0) throw new Error('a failed start left it running')
+  throw failed.error
 }
 
 /** A file with that content; its folders are made. */

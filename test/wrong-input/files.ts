@@ -10,7 +10,8 @@ const ed25519 = generateKeyPairSync('ed25519')
 const pem = ed25519.privateKey.export({ format: 'pem', type: 'pkcs8' }) as string
 const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({ format: 'pem', type: 'pkcs8' })
 const publicPem = ed25519.publicKey.export({ format: 'pem', type: 'spki' })
-const keyOf = (name: string) => toBase64url(signingKey(new Uint8Array(createHash('sha256').update(name).digest())).publicKey.raw)
+const keyOf = (name: string) =>
+  toBase64url(signingKey(new Uint8Array(createHash('sha256').update(name).digest())).publicKey.raw)
 /** The identity point: one signature fits every message. */
 const smallOrder = toBase64url(new Uint8Array([1, ...new Array(31).fill(0)]))
 
@@ -120,11 +121,15 @@ export const folderEdge: Edge = {
     openTo(0o777),
     folder('a file in its place', (path) => fileIn(path, 'file', '')),
     folder('a place where none can be made', belowAFile, { names: /folder.*below/ }),
-    folder('cards that others can read', (path) => {
-      mkdirSync(join(path, 'agents'))
-      chmodSync(join(path, 'agents'), 0o755)
-      return path
-    }, { remedy: /chmod 700/, names: /agents/ }),
+    folder(
+      'cards that others can read',
+      (path) => {
+        mkdirSync(join(path, 'agents'))
+        chmodSync(join(path, 'agents'), 0o755)
+        return path
+      },
+      { remedy: /chmod 700/, names: /agents/ },
+    ),
   ],
 }
 
@@ -133,7 +138,9 @@ const trustFile = (name: string, content: string | object, names: RegExp | strin
   code: 'INVALID_TRUST_FILE',
   names,
   run: ({ folder: path }) =>
-    startWith({ trust: { allow: fileIn(path, 'trust.json', typeof content === 'string' ? content : JSON.stringify(content)) } }),
+    startWith({
+      trust: { allow: fileIn(path, 'trust.json', typeof content === 'string' ? content : JSON.stringify(content)) },
+    }),
   ...more,
 })
 const good = JSON.stringify({ agents: [{ agent_id: 'a', key: keyOf('a') }] })
@@ -142,7 +149,9 @@ const agents = (...list: object[]) => ({ agents: list })
 export const trustFileEdge: Edge = {
   edge: 'trust file',
   cases: [
-    trustFile('missing', '', /trust\.allow.*missing\.json/, { run: ({ folder: path }) => startWith({ trust: { allow: join(path, 'missing.json') } }) }),
+    trustFile('missing', '', /trust\.allow.*missing\.json/, {
+      run: ({ folder: path }) => startWith({ trust: { allow: join(path, 'missing.json') } }),
+    }),
     trustFile('a folder', '', /trust\.allow/, { run: ({ folder: path }) => startWith({ trust: { allow: path } }) }),
     trustFile('empty', '', /trust\.allow.*trust\.json.*JSON/),
     trustFile('truncated', good.slice(0, -3), /trust\.allow.*trust\.json.*JSON/),
@@ -150,13 +159,21 @@ export const trustFileEdge: Edge = {
     trustFile('YAML', 'agents:\n  - agent_id: a\n', /JSON/),
     trustFile('a list without a name', '[]', 'agents'),
     trustFile('an entry without key', agents({ agent_id: 'a' }), /agents\[0\].*"key" or "fingerprint"/),
-    trustFile('one id twice', agents({ agent_id: 'a', key: keyOf('a') }, { agent_id: 'a', key: keyOf('b') }), /agents\[1\]\.agent_id.*a/),
+    trustFile(
+      'one id twice',
+      agents({ agent_id: 'a', key: keyOf('a') }, { agent_id: 'a', key: keyOf('b') }),
+      /agents\[1\]\.agent_id.*a/,
+    ),
     trustFile('a Cyrillic name', agents({ agent_id: 'оps', key: keyOf('a') }), /agents\[0\]\.agent_id.*\\u043e/),
     trustFile('a Chinese name', agents({ agent_id: '审查员', key: keyOf('a') }), /agents\[0\]\.agent_id/),
     trustFile('a name that is a path', agents({ agent_id: '../a', key: keyOf('a') }), /agents\[0\]\.agent_id/),
     trustFile('a key of small order', agents({ agent_id: 'a', key: smallOrder }), /agents\[0\]\.key/),
     trustFile('a key in hex', agents({ agent_id: 'a', key: 'ab'.repeat(32) }), /agents\[0\]\.key.*base64url/),
-    trustFile('a fingerprint in upper case', agents({ agent_id: 'a', fingerprint: `SHA256:${'A'.repeat(64)}` }), /agents\[0\]\.fingerprint.*sha256:/),
+    trustFile(
+      'a fingerprint in upper case',
+      agents({ agent_id: 'a', fingerprint: `SHA256:${'A'.repeat(64)}` }),
+      /agents\[0\]\.fingerprint.*sha256:/,
+    ),
     trustFile('a wrong list in the options', '', /trust\.allow.*agents\[0\]\.key/, {
       run: () => startWith({ trust: { allow: [{ agent_id: 'a', key: smallOrder }] } }),
     }),
@@ -184,10 +201,20 @@ export const pinsEdge: Edge = {
       names: /below/,
       remedy: /permissions|space/,
       run: async ({ folder: path }) => {
-        const pinner = createPeer({ agentId: 'pinner', preset: 'none', identity: join(path, 'pinner.pem'), trust: { pins: belowAFile(path) } })
+        const pinner = createPeer({
+          agentId: 'pinner',
+          preset: 'none',
+          identity: join(path, 'pinner.pem'),
+          trust: { pins: belowAFile(path) },
+        })
         await pinner.start()
         const allow = [{ agent_id: 'pinner', fingerprint: pinner.fingerprint }]
-        const other = createPeer({ agentId: 'other', preset: 'none', identity: join(path, 'other.pem'), trust: { allow } })
+        const other = createPeer({
+          agentId: 'other',
+          preset: 'none',
+          identity: join(path, 'other.pem'),
+          trust: { allow },
+        })
         await other.start()
         try {
           await pinner.connect(other.addresses[0] as string)

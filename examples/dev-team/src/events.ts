@@ -25,6 +25,8 @@ export type AgentEvent =
       work: string | undefined
       effects: string
     }
+  /** The runtime gave up on a call; `code` is that of its error, or a name that the capability declares. */
+  | { type: 'call.failed'; capability: string; code: string; work: string | undefined }
   | { type: 'run.started'; commit: string; patched: boolean }
   | { type: 'run.ended'; commit: string; patched: boolean; passed: boolean; ms: number }
   | { type: 'run.cancelled'; commit: string; patched: boolean }

@@ -38,7 +38,10 @@ async function main(args: readonly string[]): Promise<number> {
     await run(options, output, interruption)
     return 0
   } catch (error) {
-    if (interruption.exitCode !== undefined) return interruption.exitCode
+    if (interruption.exitCode !== undefined) {
+      output.stopped(interruption.exitCode)
+      return interruption.exitCode
+    }
     // A fault of ours: its stack is what a report needs.
     if (!isFailure(error)) console.error(error)
     const known = isFailure(error)

@@ -73,6 +73,16 @@ describe('dividing a change', () => {
     expect(measureEdits(files, edits.slice(1, 2)).lines).toBe(1)
   })
 
+  it('puts a line beside its new version, wherever that stands among other changes', async () => {
+    const before = 'const a = 1\nlog(a)\nlog(a)\nreturn a > 10\n'
+    const files = parseChanges(await diffOf(before, 'return a >= 10\n'))
+    const edits = allEdits(files)
+    const groups = editLevels(files)[1]?.(edits) ?? []
+    const last = groups.at(-1) ?? []
+    expect(last).toHaveLength(2)
+    expect((await applied(before, renderEdits(files, last))).toString()).toBe(before.replace('>', '>='))
+  })
+
   it('keeps bytes that are not UTF-8, and carriage returns', async () => {
     const before = Buffer.from([0x61, 0xe9, 0x0d, 0x0a, 0x62, 0x0a])
     const after = Buffer.from([0x61, 0xe8, 0x0d, 0x0a, 0x62, 0x0a])
@@ -153,7 +163,5 @@ describe('reducing a change', () => {
 })
 
 function isAdded(files: ReturnType<typeof parseChanges>, { file, hunk, line }: Edit): boolean {
-  const { removed, added } = files[file]?.hunks[hunk] ?? { removed: [], added: [] }
-  const both = Math.min(removed.length, added.length)
-  return line < both * 2 ? line % 2 === 1 : added.length > removed.length
+  return files[file]?.hunks[hunk]?.strands[line]?.kind === 'added'
 }

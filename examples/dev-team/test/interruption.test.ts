@@ -47,7 +47,9 @@ describe('an end in the middle', () => {
       const { commit } = await demo.seen('run.started', (event) => event.patched === false && event.agent !== undefined)
       expect(commit).toMatch(/^[0-9a-f]{40}$/)
       demo.child.kill(signal)
-      expect(await demo.end).toMatchObject({ code, stderr: '' })
+      const end = await demo.end
+      expect(end).toMatchObject({ code, stderr: '' })
+      expect(end.events.at(-1)).toMatchObject({ type: 'stopped', exitCode: code })
       nothingLeft()
       expect(digest(input.folder)).toBe(before)
     },

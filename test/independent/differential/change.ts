@@ -14,7 +14,10 @@ export function changeBytes(bytes: Uint8Array, { kind, at, byte }: Change): Uint
   switch (kind % 9) {
     case 0:
     case 1:
-      return join(head, tail.map((one, index) => (index === 0 ? one ^ (1 << (byte % 8)) : one)))
+      return join(
+        head,
+        tail.map((one, index) => (index === 0 ? one ^ (1 << (byte % 8)) : one)),
+      )
     case 2:
       return head
     case 3:
@@ -49,7 +52,19 @@ function lengthen(bytes: Uint8Array, byte: number): Uint8Array {
   return byte % 2 === 0 ? spelled(bytes, 0) : reframe(bytes, (body) => spelled(body, 1))
 }
 
-const JSON_PIECES = ['"', '{"a":1,"a":2}', '"\\ud800"', '\\u0061', '{"__proto__":1}', '-0', '1e400', ' ', '[', ',', '１']
+const JSON_PIECES = [
+  '"',
+  '{"a":1,"a":2}',
+  '"\\ud800"',
+  '\\u0061',
+  '{"__proto__":1}',
+  '-0',
+  '1e400',
+  ' ',
+  '[',
+  ',',
+  '１',
+]
 
 export function changePayload(bytes: Uint8Array, change: Change, messagePack: boolean): Uint8Array {
   if (messagePack || change.kind % 2 === 0) return changeBytes(bytes, { ...change, kind: change.kind % 6 })
@@ -63,11 +78,33 @@ export function changeBinding(bound: JsonMap, { kind, at }: Change): JsonMap {
   if (kind % 3 === 1) return { ...bound, payload_size: Math.max(0, size - 1) }
   const hash = bound.payload_sha256 as string
   const place = at % hash.length
-  return { ...bound, payload_sha256: `${hash.slice(0, place)}${hash[place] === '0' ? '1' : '0'}${hash.slice(place + 1)}` }
+  return {
+    ...bound,
+    payload_sha256: `${hash.slice(0, place)}${hash[place] === '0' ? '1' : '0'}${hash.slice(place + 1)}`,
+  }
 }
 
-const OPTIONAL = ['correlation_id', 'session_id', 'expires_at', 'timeout_ms', 'ordered', 'priority', 'attempt', 'max_hops']
-const MORE = ['path', 'ack', 'schema_version', 'delegation', 'in_reply_to', 'call_type', 'recipient_epoch', 'mood', 'constructor']
+const OPTIONAL = [
+  'correlation_id',
+  'session_id',
+  'expires_at',
+  'timeout_ms',
+  'ordered',
+  'priority',
+  'attempt',
+  'max_hops',
+]
+const MORE = [
+  'path',
+  'ack',
+  'schema_version',
+  'delegation',
+  'in_reply_to',
+  'call_type',
+  'recipient_epoch',
+  'mood',
+  'constructor',
+]
 
 const VERSIONS = ['1.1', '1.12', '2.0', '0.9', '01.0', '1', 'x']
 const SENDERS = ['pm', 'coder', 'reviewer', 'ghost']
@@ -117,7 +154,9 @@ export function respell(header: Uint8Array, { kind, at, byte, value }: Change): 
     case 1:
       return Buffer.from(text.replaceAll(pick([':', ',', '{', '}'], byte), (sign) => `${sign} `))
     case 2:
-      return renumber((one) => pick([`${one}.0`, `${one}e0`, `0${one}`, `-${one}`, `+${one}`, `${one}9999999999`], byte))
+      return renumber((one) =>
+        pick([`${one}.0`, `${one}e0`, `0${one}`, `-${one}`, `+${one}`, `${one}9999999999`], byte),
+      )
     case 3:
       return Buffer.from(text.replace('c', '\\u0063'))
     case 4:
@@ -125,9 +164,13 @@ export function respell(header: Uint8Array, { kind, at, byte, value }: Change): 
     case 5:
       return Buffer.from(text.replace('"1.0"', '"1.1"').replace('{', `{"x":${JSON.stringify(value)},`))
     case 6:
-      return Buffer.from(text.replace('"1.0"', '"1.1"').replace('{', `{"${pick(['__proto__', 'prototype', 'y', 'version'], byte)}":1,`))
+      return Buffer.from(
+        text.replace('"1.0"', '"1.1"').replace('{', `{"${pick(['__proto__', 'prototype', 'y', 'version'], byte)}":1,`),
+      )
     case 7:
-      return Buffer.from(text.replace('"1.0"', '"1.1"').replace('{', `{"x":${'['.repeat(byte % 64)}${']'.repeat(byte % 64)},`))
+      return Buffer.from(
+        text.replace('"1.0"', '"1.1"').replace('{', `{"x":${'['.repeat(byte % 64)}${']'.repeat(byte % 64)},`),
+      )
     default:
       return changeBytes(header, { place: 'bytes', kind: byte, at, byte, value })
   }
@@ -146,7 +189,10 @@ export function changeSignature(
     case 0:
       return join(other.sign(signedBytes(header)), rest)
     case 1:
-      return join((signers.get('pm') as Signer).sign(join(domain(pick(['hop', 'batch', 'proof'], byte)), partOf(header))), rest)
+      return join(
+        (signers.get('pm') as Signer).sign(join(domain(pick(['hop', 'batch', 'proof'], byte)), partOf(header))),
+        rest,
+      )
     case 2:
       return join(new Uint8Array(64), rest)
     default:
@@ -197,4 +243,3 @@ export function changeHops(hops: SignedHop[], change: Change, signers: ReadonlyM
     }
   }
 }
-

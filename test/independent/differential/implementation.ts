@@ -69,7 +69,9 @@ function batchViews(envelopes: readonly EnvelopeParts[], signature: Uint8Array, 
   const raw = leaves.map((leaf) => Buffer.from(leaf, 'hex'))
   if (!verifyBatch(raw, signature, key)) throw new HermesError('BAD_SIGNATURE')
   for (const [index, header] of headers.entries()) steps.verifyPayload(header, envelopes[index] as EnvelopeParts)
-  return headers.map((header, index) => viewOf(header, envelopes[index] as EnvelopeParts, leaves[index] as string, [], steps))
+  return headers.map((header, index) =>
+    viewOf(header, envelopes[index] as EnvelopeParts, leaves[index] as string, [], steps),
+  )
 }
 
 function keyOfSender(header: Header, forwarded: boolean, { neighbour, keyOf }: Way): PublicKey {

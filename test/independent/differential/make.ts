@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto'
 import { hex, join, partOf, uvarint } from '../bytes.ts'
 import { leafOf, signedBytes } from '../envelope.ts'
 import type { Json, JsonMap } from '../json.ts'
-import { changeBinding, changeBytes, changeFields, changeHops, changePayload, changeSignature, respell } from './change.ts'
+import {
+  changeBinding,
+  changeBytes,
+  changeFields,
+  changeHops,
+  changePayload,
+  changeSignature,
+  respell,
+} from './change.ts'
 import { packMsgpack } from './pack.ts'
 import type { Change, Place, Plan } from './plan.ts'
 import { linkOf, proof, type SignedHop, type Signer, signBatch, signHop } from './sign.ts'
@@ -21,14 +29,17 @@ export function makeFrame(plan: Plan, signers: ReadonlyMap<string, Signer>): Mad
   const at = (place: Place): Change[] => plan.changes.filter((change) => change.place === place)
   const pm = signers.get('pm') as Signer
   const first = makeEnvelope(plan, pm, 0, at)
-  const others = Array.from({ length: plan.tag === 0 ? 0 : plan.count - 1 }, (_, index) => makeEnvelope(plan, pm, index + 1, () => []))
+  const others = Array.from({ length: plan.tag === 0 ? 0 : plan.count - 1 }, (_, index) =>
+    makeEnvelope(plan, pm, index + 1, () => []),
+  )
   const handedOn = plan.tag !== 2 && plan.type !== 'topic' ? plan.hops : 0
   const hops = at('hops').reduce(
     (chain, change) => changeHops(chain, change, signers),
     makeHops(handedOn, hex(leafOf(first.header)), signers),
   )
   const body = assemble(plan, pm, first, others, at('signature'), signers)
-  const tail = plan.tag === 2 ? [] : [uvarint(hops.length), ...hops.flatMap(({ json, signature }) => [partOf(json), signature])]
+  const tail =
+    plan.tag === 2 ? [] : [uvarint(hops.length), ...hops.flatMap(({ json, signature }) => [partOf(json), signature])]
   const bytes = at('bytes').reduce(changeBytes, partOf(join(Uint8Array.of(plan.tag), body, ...tail)))
   return { bytes, self: WAY[handedOn] as string, neighbour: handedOn === 0 ? 'pm' : (WAY[handedOn - 1] as string) }
 }
@@ -40,7 +51,10 @@ interface Parts {
 
 function makeEnvelope(plan: Plan, signer: Signer, index: number, at: (place: Place) => Change[]): Parts {
   const whole = plan.messagePack ? packMsgpack(plan.payload) : Buffer.from(JSON.stringify(plan.payload))
-  const payload = at('payload').reduce((bytes: Uint8Array, change) => changePayload(bytes, change, plan.messagePack), whole)
+  const payload = at('payload').reduce(
+    (bytes: Uint8Array, change) => changePayload(bytes, change, plan.messagePack),
+    whole,
+  )
   const bound = { payload_sha256: createHash('sha256').update(payload).digest('hex'), payload_size: payload.length }
   const fields = { ...fieldsOf(plan, signer, index), ...at('binding').reduce(changeBinding, bound) }
   const changed = at('fields').reduce(changeFields, fields)

@@ -1,5 +1,5 @@
-import { isMap } from '../compact.ts'
 import { join } from '../bytes.ts'
+import { isMap } from '../compact.ts'
 import type { Json } from '../json.ts'
 
 /** MessagePack in a few plain forms: 32-bit lengths, integers as int 64, all other numbers as float 64. */

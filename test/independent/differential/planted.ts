@@ -1,4 +1,14 @@
-import { decodeHeader, decodePayload, isHermesError, type JsonValue, leafOf, utf8, verifyEnvelope, verifyHops, verifyPayload } from '@hermes-peer/protocol'
+import {
+  decodeHeader,
+  decodePayload,
+  isHermesError,
+  type JsonValue,
+  leafOf,
+  utf8,
+  verifyEnvelope,
+  verifyHops,
+  verifyPayload,
+} from '@hermes-peer/protocol'
 import type { Steps } from './implementation.ts'
 import type { Place } from './plan.ts'
 
@@ -49,7 +59,10 @@ export const PLANTED: Record<string, Partial<Steps> & { place: Place }> = {
     place: 'signature',
     verifyEnvelope: (frame, key) => (frame.tag === 1 ? leafOf(frame.header) : verifyEnvelope(frame, key)),
   },
-  'a payload of which only the size is checked': { place: 'binding', verifyPayload: overlook(verifyPayload, 'does not have the hash') },
+  'a payload of which only the size is checked': {
+    place: 'binding',
+    verifyPayload: overlook(verifyPayload, 'does not have the hash'),
+  },
   'a payload parser that is not strict': {
     place: 'payload',
     decodePayload: (type, bytes) => {
@@ -61,8 +74,17 @@ export const PLANTED: Record<string, Partial<Steps> & { place: Place }> = {
       }
     },
   },
-  'a hop whose previous is not checked': { place: 'hops', verifyHops: overlook(verifyHops, 'does not follow from the one before') },
-  'a hop whose signature is not checked': { place: 'hops', verifyHops: overlook(verifyHops, 'is not signed by its forwarder') },
-  'a last hop that may lead anywhere': { place: 'hops', verifyHops: overlook(verifyHops, 'was meant for another agent') },
+  'a hop whose previous is not checked': {
+    place: 'hops',
+    verifyHops: overlook(verifyHops, 'does not follow from the one before'),
+  },
+  'a hop whose signature is not checked': {
+    place: 'hops',
+    verifyHops: overlook(verifyHops, 'is not signed by its forwarder'),
+  },
+  'a last hop that may lead anywhere': {
+    place: 'hops',
+    verifyHops: overlook(verifyHops, 'was meant for another agent'),
+  },
   'hops that are not counted': { place: 'fields', verifyHops: overlook(verifyHops, 'hops taken') },
 }

@@ -35,9 +35,7 @@ export function siblings(leaves: Uint8Array[], index: number): Uint8Array[] {
   let left = 1
   while (left * 2 < leaves.length) left *= 2
   const [near, far] = [leaves.slice(0, left), leaves.slice(left)]
-  return index < left
-    ? [...siblings(near, index), treeRoot(far)]
-    : [...siblings(far, index - left), treeRoot(near)]
+  return index < left ? [...siblings(near, index), treeRoot(far)] : [...siblings(far, index - left), treeRoot(near)]
 }
 
 export function proof(signature: Uint8Array, leaves: Uint8Array[], index: number): Uint8Array {

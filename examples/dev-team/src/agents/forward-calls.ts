@@ -35,8 +35,9 @@ export function forwardCalls(
       effects: EFFECTS.get(capability) ?? 'unknown',
     })
   })
-  peer.events.on('call.ended', ({ code }) => {
+  peer.events.on('call.ended', ({ code, capability, correlationId }) => {
     if (code === 'CANCELLED') cancelled += 1
+    else if (code !== 'OK') report({ type: 'call.failed', capability, code, work: workOf(correlationId) })
   })
   return {
     work: {

@@ -22,6 +22,8 @@ export interface Output {
     sample: boolean
   }): void
   failed(failure: Failure): void
+  /** The user ended it. */
+  stopped(exitCode: number): void
 }
 
 export interface OutputOptions {
@@ -61,6 +63,7 @@ function textOutput({ write, writeError, seconds, colour }: OutputOptions): Outp
       writeError(`${message}\n${hint === '' ? '' : `${hint}\n`}`)
       writeError(`Nothing was written; inputs untouched (exit code ${EXIT_CODES[kind]})\n`)
     },
+    stopped: () => writeError('Stopped; inputs untouched\n'),
   }
 }
 
@@ -89,5 +92,6 @@ function jsonOutput({ write, seconds }: OutputOptions): Output {
       }),
     failed: ({ kind, message, hint }) =>
       line({ agent: 'team', type: 'failed', kind, message, hint, exitCode: EXIT_CODES[kind] }),
+    stopped: (exitCode) => line({ agent: 'team', type: 'stopped', exitCode }),
   }
 }

@@ -12,6 +12,8 @@ export function describe(event: JobEvent): string | undefined {
       return `pm → ${event.to} ${event.capability}${about(event.work)}${event.reasons.length > 0 ? `, ${event.reasons.join(', ')}` : ''}`
     case 'call.failover':
       return `same work → ${event.to} (${event.capability}${about(event.work)}, effects ${event.effects}; ${event.from}: ${event.code})`
+    case 'call.failed':
+      return `${event.agent}: ${event.capability}${about(event.work)} failed with ${event.code}`
     case 'agent.killed':
       return `${event.agent} killed with kill -9 while it ran ${short(event.commit)}`
     case 'agent.fault':

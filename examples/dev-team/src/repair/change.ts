@@ -1,3 +1,5 @@
+import { alignLines } from './align.ts'
+
 /**
  * A change as git tells it with no context lines, one character for one byte, so that files in any encoding survive.
  */
@@ -18,10 +20,20 @@ export interface Hunk {
   readonly oldStart: number
   readonly removed: readonly string[]
   readonly added: readonly string[]
+  /** All of them, each beside its other version, so that any choice reads in order. */
+  readonly strands: readonly Strand[]
   /** It changes whether the file ends in a line end: to be taken as a whole or not at all. */
   readonly whole: boolean
   /** As git wrote it, heading included. */
   readonly lines: readonly string[]
+}
+
+/** A removed or an added line. */
+export interface Strand {
+  readonly kind: 'removed' | 'added'
+  readonly text: string
+  /** Equal for a removed line and the line that takes its place. */
+  readonly pair: number
 }
 
 const HEADING = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@/
@@ -74,7 +86,21 @@ function parseHunk(lines: readonly string[], start: number): Hunk {
     else if (line.startsWith('\\')) whole = true
     else break
   }
-  return { oldStart: Number(oldStart), removed, added, whole, lines: lines.slice(start, i) }
+  return {
+    oldStart: Number(oldStart),
+    removed,
+    added,
+    strands: weave(removed, added),
+    whole,
+    lines: lines.slice(start, i),
+  }
+}
+
+function weave(removed: readonly string[], added: readonly string[]): Strand[] {
+  return alignLines(removed, added).flatMap((step, pair) => [
+    ...(step.removed === undefined ? [] : [{ kind: 'removed' as const, text: removed[step.removed] as string, pair }]),
+    ...(step.added === undefined ? [] : [{ kind: 'added' as const, text: added[step.added] as string, pair }]),
+  ])
 }
 
 function isHeading(line: string | undefined): boolean {

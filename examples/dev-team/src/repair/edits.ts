@@ -1,24 +1,17 @@
-import { countLines, type FileChange, type Hunk } from './change.ts'
+import { countLines, type FileChange, type Hunk, type Strand } from './change.ts'
 
 /** The smallest thing that can be taken or left: one removed or added line, or a change that cannot be divided. */
 export interface Edit {
   readonly file: number
   /** -1: the whole file. */
   readonly hunk: number
-  /** Place in {@link weave}; -1: the whole hunk. */
+  /** Place among the strands of the hunk; -1: the whole hunk. */
   readonly line: number
-}
-
-interface Strand {
-  readonly kind: 'removed' | 'added'
-  readonly text: string
-  /** Equal for a removed line and the line that takes its place. */
-  readonly pair: number
 }
 
 /** The edits of a change from coarse to fine; each level has the same edits in groups: by hunk, by line for line, single. */
 export function editLevels(files: readonly FileChange[]): readonly ((edits: readonly Edit[]) => Edit[][])[] {
-  const pairOf = (edit: Edit): number => (edit.line < 0 ? -1 : (weave(hunkOf(files, edit))[edit.line] as Strand).pair)
+  const pairOf = (edit: Edit): number => (edit.line < 0 ? -1 : strandOf(files, edit).pair)
   return [
     (edits) => groupBy(edits, (edit) => `${edit.file}:${edit.hunk}`),
     (edits) => groupBy(edits, (edit) => `${edit.file}:${edit.hunk}:${pairOf(edit)}`),
@@ -31,7 +24,7 @@ export function allEdits(files: readonly FileChange[]): Edit[] {
     change.whole
       ? [{ file, hunk: -1, line: -1 }]
       : change.hunks.flatMap((part, hunk) =>
-          part.whole ? [{ file, hunk, line: -1 }] : weave(part).map((_, line) => ({ file, hunk, line })),
+          part.whole ? [{ file, hunk, line: -1 }] : part.strands.map((_, line) => ({ file, hunk, line })),
         ),
   )
 }
@@ -53,7 +46,7 @@ export function renderEdits(files: readonly FileChange[], edits: readonly Edit[]
       const here = chosen.filter((edit) => edit.hunk === hunk)
       if (here.length === 0) return
       const taken = new Set(here.map((edit) => edit.line))
-      const body = weave(part).flatMap((strand, line) => renderStrand(strand, part.whole || taken.has(line)))
+      const body = part.strands.flatMap((strand, line) => renderStrand(strand, part.whole || taken.has(line)))
       const added = body.filter((line) => line[0] === '+').length
       const kept = body.filter((line) => line[0] === ' ').length
       out.push(heading(part, kept + added, shift), ...(part.whole ? part.lines.slice(1) : body))
@@ -73,24 +66,12 @@ export function measureEdits(files: readonly FileChange[], edits: readonly Edit[
     else if (line < 0)
       lines += countLines([{ ...(files[file] as FileChange), hunks: [hunkOf(files, group[0] as Edit)] }])
     else {
-      const kinds = group.map((edit) => (weave(hunkOf(files, edit))[edit.line] as Strand).kind)
+      const kinds = group.map((edit) => strandOf(files, edit).kind)
       const added = kinds.filter((kind) => kind === 'added').length
       lines += Math.max(added, kinds.length - added)
     }
   }
   return { lines, files: touched.map((file) => (files[file] as FileChange).path) }
-}
-
-/** Removed and added lines in turn, as they replace each other, so that any choice of them reads in order. */
-function weave({ removed, added }: Hunk): Strand[] {
-  return Array.from({ length: Math.max(removed.length, added.length) }, (_, pair) => pair).flatMap((pair) => [
-    ...strand('removed', removed[pair], pair),
-    ...strand('added', added[pair], pair),
-  ])
-}
-
-function strand(kind: Strand['kind'], text: string | undefined, pair: number): Strand[] {
-  return text === undefined ? [] : [{ kind, text, pair }]
 }
 
 function renderStrand({ kind, text }: Strand, taken: boolean): string[] {
@@ -103,6 +84,10 @@ function heading({ oldStart, removed }: Hunk, newCount: number, shift: number): 
   const first = removed.length === 0 ? oldStart + 1 : oldStart
   const newStart = first + shift - (newCount === 0 ? 1 : 0)
   return `@@ -${oldStart},${removed.length} +${newStart},${newCount} @@`
+}
+
+function strandOf(files: readonly FileChange[], edit: Edit): Strand {
+  return hunkOf(files, edit).strands[edit.line] as Strand
 }
 
 function hunkOf(files: readonly FileChange[], { file, hunk }: Edit): Hunk {

@@ -28,7 +28,11 @@ async function scene(tuning: Partial<Tunables> = {}) {
   const link = await raw.link(address)
   const start = (id: string) => raw.send(link, { messageId: id, capability: 'work', payload: { input: 1 } })
   const cancel = (from: RawPeer, over: typeof link, id: string, more: object = {}) =>
-    from.send(over, { type: 'cancel', messageId: id, payload: { message_id: id, expires_at: Date.now() + 30_000, ...more } })
+    from.send(over, {
+      type: 'cancel',
+      messageId: id,
+      payload: { message_id: id, expires_at: Date.now() + 30_000, ...more },
+    })
   return { provider, raw, address, link, start, cancel, state, events: eventsOf(provider) }
 }
 

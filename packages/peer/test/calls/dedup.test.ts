@@ -1,12 +1,17 @@
-import { capability, newMessageId } from '@hermes-peer/protocol'
 import { randomBytes } from 'node:crypto'
+import { capability, newMessageId } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Handler } from '../../src/api.ts'
 import { rawPeer } from './raw.ts'
 import { deferred, eventsOf, realPeer, until } from './team.ts'
 
-const work = capability('work', { description: 'Works.', input: z.object({ n: z.number() }), output: z.object({ run: z.number() }), effects: 'once' })
+const work = capability('work', {
+  description: 'Works.',
+  input: z.object({ n: z.number() }),
+  output: z.object({ run: z.number() }),
+  effects: 'once',
+})
 const messageId = () => newMessageId((length) => new Uint8Array(randomBytes(length)))
 
 /** A provider whose handler counts its starts and ends when told to, and a raw caller with a link to it. */
@@ -27,7 +32,8 @@ async function scene(handler?: Handler<typeof work>) {
   })
   const raw = await rawPeer('raw')
   const link = await raw.link(provider.addresses[0] as string)
-  const ask = (id: string, more: object = {}) => raw.send(link, { messageId: id, capability: 'work', payload: { input: { n: 1 } }, ...more })
+  const ask = (id: string, more: object = {}) =>
+    raw.send(link, { messageId: id, capability: 'work', payload: { input: { n: 1 } }, ...more })
   return { provider, raw, link, ask, state, events: eventsOf(provider) }
 }
 
@@ -98,7 +104,9 @@ describe('one start of a handler per (sender, message id)', () => {
       raw.answer(ask(id)),
       other.answer(other.send(otherLink, { messageId: id, capability: 'work', payload: { input: { n: 1 } } })),
     ])
-    expect(new Set([one, two].map(({ payload }) => JSON.stringify(payload.output)))).toEqual(new Set(['{"run":1}', '{"run":2}']))
+    expect(new Set([one, two].map(({ payload }) => JSON.stringify(payload.output)))).toEqual(
+      new Set(['{"run":1}', '{"run":2}']),
+    )
   })
 
   it.each([

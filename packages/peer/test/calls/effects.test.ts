@@ -15,7 +15,10 @@ describe('effects', () => {
     ['idempotent', 'once', 'once'],
     [undefined, 'none', 'none'],
     ['idempotent', undefined, 'idempotent'],
-  ] as const)('of a caller that says %s and a provider that says %s are %s: the stricter counts', (ours, theirs, expected) => {
-    expect(stricter(ours, theirs)).toBe(expected)
-  })
+  ] as const)(
+    'of a caller that says %s and a provider that says %s are %s: the stricter counts',
+    (ours, theirs, expected) => {
+      expect(stricter(ours, theirs)).toBe(expected)
+    },
+  )
 })

@@ -22,7 +22,8 @@ async function scene() {
   })
   const raw = await rawPeer('raw')
   const link = await raw.link(provider.addresses[0] as string)
-  const start = (id: string, input: unknown = 'x') => raw.send(link, { messageId: id, capability: 'work', payload: { input } })
+  const start = (id: string, input: unknown = 'x') =>
+    raw.send(link, { messageId: id, capability: 'work', payload: { input } })
   const outcome = async (id: string, more: object = {}, from = raw, over = link): Promise<Got> => {
     const input = { message_id: id, recipient_epoch: over.remote.epoch, expires_at: Date.now() + 60_000, ...more }
     return from.answer(from.send(over, { capability: 'hermes.outcome', payload: { input }, ordered: false }))
@@ -51,7 +52,10 @@ describe('hermes.outcome', () => {
     state.gate.resolve()
     const id = messageId()
     await raw.answer(start(id, 'fail'))
-    const told = output(await outcome(id)) as { state: string; outcome: { message_type: string; payload: { error_code: string } } }
+    const told = output(await outcome(id)) as {
+      state: string
+      outcome: { message_type: string; payload: { error_code: string } }
+    }
     expect(told.state).toBe('done')
     expect(told.outcome.message_type).toBe('error')
     expect(told.outcome.payload.error_code).toBe('HANDLER_ERROR')

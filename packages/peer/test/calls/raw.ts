@@ -162,7 +162,9 @@ export async function rawPeer(agentId: string, options: RawOptions = {}): Promis
       const channel = [...links.all()].filter(({ remote }) => remote.peerId === peerId)
       const opened = await links.connect({ addresses: [address], chosen: true })
       // The two-links rule may keep the older one for new envelopes; a test that asks for a link means the new one.
-      const fresh = [...links.all()].find((link) => link.remote.peerId === opened.remote.peerId && !channel.includes(link))
+      const fresh = [...links.all()].find(
+        (link) => link.remote.peerId === opened.remote.peerId && !channel.includes(link),
+      )
       return fresh ?? opened
     },
     send(link, { payload, ...draft }) {

@@ -25,22 +25,25 @@ describe('the retry budget', () => {
     expect(budget.take()).toBe(false)
   })
 
-  it.each([1, 0.5, 0.2])('keeps the amplification under 1.1 in the long run when %d of all attempts fail', (failing) => {
-    const budget = fresh()
-    const random = seededRandom('amplification')
-    const calls = 20_000
-    let attempts = 0
-    for (let call = 0; call < calls; call++) {
-      budget.credit()
-      // As a call does: at most three attempts, each after the first from the budget.
-      for (let attempt = 1; attempt <= DEFAULTS.maxAttempts; attempt++) {
-        if (attempt > 1 && !budget.take()) break
-        attempts++
-        if (!random.chance(failing)) break
+  it.each([1, 0.5, 0.2])(
+    'keeps the amplification under 1.1 in the long run when %d of all attempts fail',
+    (failing) => {
+      const budget = fresh()
+      const random = seededRandom('amplification')
+      const calls = 20_000
+      let attempts = 0
+      for (let call = 0; call < calls; call++) {
+        budget.credit()
+        // As a call does: at most three attempts, each after the first from the budget.
+        for (let attempt = 1; attempt <= DEFAULTS.maxAttempts; attempt++) {
+          if (attempt > 1 && !budget.take()) break
+          attempts++
+          if (!random.chance(failing)) break
+        }
       }
-    }
-    const allowed = calls * 1.1 + DEFAULTS.retryBudget
-    expect(attempts).toBeLessThanOrEqual(allowed)
-    expect((attempts - DEFAULTS.retryBudget) / calls).toBeLessThanOrEqual(1.1)
-  })
+      const allowed = calls * 1.1 + DEFAULTS.retryBudget
+      expect(attempts).toBeLessThanOrEqual(allowed)
+      expect((attempts - DEFAULTS.retryBudget) / calls).toBeLessThanOrEqual(1.1)
+    },
+  )
 })

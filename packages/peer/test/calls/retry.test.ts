@@ -1,4 +1,11 @@
-import { capability, ERROR_TABLE, type ErrorCode, type ErrorRow, type HermesError, isHermesError } from '@hermes-peer/protocol'
+import {
+  capability,
+  ERROR_TABLE,
+  type ErrorCode,
+  type ErrorRow,
+  type HermesError,
+  isHermesError,
+} from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Peer } from '../../src/api.ts'
@@ -6,12 +13,20 @@ import { type Got, type RawPeer, rawPeer } from './raw.ts'
 import { eventsOf, realPeer, until } from './team.ts'
 
 type Effects = 'none' | 'idempotent' | 'once'
-const contractOf = (effects: Effects) => capability('work', { description: 'Works.', input: z.any(), output: z.any(), effects })
+const contractOf = (effects: Effects) =>
+  capability('work', { description: 'Works.', input: z.any(), output: z.any(), effects })
 
 /** A real caller that knows providers which answer each request as the test says. */
-async function scene(providers: Record<string, (got: Got, raw: RawPeer) => void>, effects: Effects = 'none', tuning: object = {}) {
+async function scene(
+  providers: Record<string, (got: Got, raw: RawPeer) => void>,
+  effects: Effects = 'none',
+  tuning: object = {},
+) {
   const names = Object.keys(providers)
-  const caller = await realPeer('caller', { knows: names, tuning: { retryBackoffMs: 20, retryBackoffCapMs: 40, ...tuning } })
+  const caller = await realPeer('caller', {
+    knows: names,
+    tuning: { retryBackoffMs: 20, retryBackoffCapMs: 40, ...tuning },
+  })
   const asked: string[] = []
   const raws: Record<string, RawPeer> = {}
   for (const [name, answer] of Object.entries(providers)) {
@@ -42,8 +57,16 @@ async function scene(providers: Record<string, (got: Got, raw: RawPeer) => void>
 /** Resolves when the caller has the manifest of each. */
 const known = (caller: Peer, names: readonly string[]) => Promise.all(names.map((name) => caller.manifest(name)))
 
-const refuse = (code: string, more: object = {}) => (got: Got, raw: RawPeer) =>
-  raw.reply(got, 'error', { error_code: code, error_message: 'as the test says', error_source: 'receiver', retryable: true, ...more })
+const refuse =
+  (code: string, more: object = {}) =>
+  (got: Got, raw: RawPeer) =>
+    raw.reply(got, 'error', {
+      error_code: code,
+      error_message: 'as the test says',
+      error_source: 'receiver',
+      retryable: true,
+      ...more,
+    })
 const succeed = (got: Got, raw: RawPeer) => raw.reply(got, 'response', { output: 'ok', status: 'completed' })
 const vanish = (got: Got, raw: RawPeer) => {
   for (const link of raw.links(got.header.sender.agent_id)) link.destroy(new Error('the link breaks') as never)
@@ -63,7 +86,12 @@ describe('F-15 wrong idea of what is worth retrying', () => {
       next = code
       asked.length = 0
       const error = await failure()
-      expect([code, error.code, asked.length, error.attempts.map(({ code: one }) => one)]).toEqual([code, code, 1, [code]])
+      expect([code, error.code, asked.length, error.attempts.map(({ code: one }) => one)]).toEqual([
+        code,
+        code,
+        1,
+        [code],
+      ])
     }
   })
 
@@ -141,13 +169,16 @@ describe('F-15 wrong idea of what is worth retrying', () => {
     expect(asked.length).toBeLessThanOrEqual(10 + 2 + 1)
   })
 
-  it.each(['none', 'idempotent'] as const)('a link that is lost after the request went out: effects %s go elsewhere at once', async (effects) => {
-    const { asked, call } = await scene({ a: vanish, b: vanish, c: succeed }, effects)
-    const answer = await call()
-    expect(answer.agent).toBe('c')
-    expect(asked.at(-1)).toBe('c')
-    expect(answer.attempts.every(({ code }) => code === 'PEER_UNREACHABLE')).toBe(true)
-  })
+  it.each(['none', 'idempotent'] as const)(
+    'a link that is lost after the request went out: effects %s go elsewhere at once',
+    async (effects) => {
+      const { asked, call } = await scene({ a: vanish, b: vanish, c: succeed }, effects)
+      const answer = await call()
+      expect(answer.agent).toBe('c')
+      expect(asked.at(-1)).toBe('c')
+      expect(answer.attempts.every(({ code }) => code === 'PEER_UNREACHABLE')).toBe(true)
+    },
+  )
 
   it('a link that is lost after the request went out: effects once are not sent again without asking what became of it', async () => {
     const { asked, failure } = await scene({ a: vanish }, 'once', { outcomeTimeoutMs: 400 })
@@ -176,7 +207,10 @@ describe('effects once, when the link is lost: hermes.outcome decides', () => {
   })
 
   it('unseen lets it go elsewhere, and never to that one again', async () => {
-    const { call, asked } = await scene({ a: losing(() => ({ state: 'unseen' })), b: losing(() => ({ state: 'unseen' })), c: succeed }, 'once')
+    const { call, asked } = await scene(
+      { a: losing(() => ({ state: 'unseen' })), b: losing(() => ({ state: 'unseen' })), c: succeed },
+      'once',
+    )
     expect(await call()).toMatchObject({ output: 'ok', agent: 'c' })
     expect(new Set(asked).size).toBe(asked.length)
   })
@@ -188,7 +222,9 @@ describe('effects once, when the link is lost: hermes.outcome decides', () => {
   })
 
   it('unknown ends it with OUTCOME_UNKNOWN and the id to reconcile by', async () => {
-    const { failure, events } = await scene({ a: losing(() => ({ state: 'unknown' })), b: succeed }, 'once', { retryBudget: 1 })
+    const { failure, events } = await scene({ a: losing(() => ({ state: 'unknown' })), b: succeed }, 'once', {
+      retryBudget: 1,
+    })
     // Whichever is asked first: only the one that lost its link leads there.
     for (let i = 0; i < 20; i++) {
       const before = events.of('call.outcome').length
@@ -205,25 +241,38 @@ describe('effects once, when the link is lost: hermes.outcome decides', () => {
 
   it('running is waited for, and asked for again', async () => {
     let asks = 0
-    const outcome = { message_type: 'error', payload: { error_code: 'HANDLER_ERROR', error_message: 'x', error_source: 'tool', retryable: false } }
-    const { failure } = await scene({ a: losing(() => (++asks < 3 ? { state: 'running' } : { state: 'done', outcome })) }, 'once', { outcomePollMs: 30 })
+    const outcome = {
+      message_type: 'error',
+      payload: { error_code: 'HANDLER_ERROR', error_message: 'x', error_source: 'tool', retryable: false },
+    }
+    const { failure } = await scene(
+      { a: losing(() => (++asks < 3 ? { state: 'running' } : { state: 'done', outcome })) },
+      'once',
+      { outcomePollMs: 30 },
+    )
     expect((await failure()).code).toBe('HANDLER_ERROR')
     expect(asks).toBe(3)
   })
 
   it('an answer that comes over the new link while it is being asked for ends the search', async () => {
     let lost: Got | undefined
-    const { call } = await scene({
-      a: (got, raw) => {
-        if (got.header.target_capability === 'work') {
-          lost = got
-          vanish(got, raw)
-        } else {
-          raw.reply(got, 'response', { output: { state: 'running' }, status: 'completed' })
-          raw.reply({ ...(lost as Got), link: got.link }, 'response', { output: 'late but right', status: 'completed' })
-        }
+    const { call } = await scene(
+      {
+        a: (got, raw) => {
+          if (got.header.target_capability === 'work') {
+            lost = got
+            vanish(got, raw)
+          } else {
+            raw.reply(got, 'response', { output: { state: 'running' }, status: 'completed' })
+            raw.reply({ ...(lost as Got), link: got.link }, 'response', {
+              output: 'late but right',
+              status: 'completed',
+            })
+          }
+        },
       },
-    }, 'once')
+      'once',
+    )
     expect(await call()).toMatchObject({ output: 'late but right', agent: 'a' })
   })
 
@@ -255,7 +304,10 @@ describe('F-12 answer that arrives after the caller gave up', () => {
     for (let i = 0; i < 5; i++) expect(await call()).toMatchObject({ output: 'ok' })
     await until(() => events.of('answer.late').length === 3)
     expect(events.of('link.down')).toHaveLength(links)
-    expect(a.got.filter(({ header }) => header.message_type === 'cancel'), 'the callee was told to stop').toHaveLength(1)
+    expect(
+      a.got.filter(({ header }) => header.message_type === 'cancel'),
+      'the callee was told to stop',
+    ).toHaveLength(1)
   })
 
   it('an answer of an earlier attempt still counts while the call goes on', async () => {

@@ -42,7 +42,13 @@ describe('places for calls in flight', () => {
   it('go to the most urgent in line, first come first served among equals', () => {
     const { take, entered, release } = slotting()
     take('x', { most: 1 })
-    for (const [name, priority] of [['low', 1], ['mid', 3], ['mid2', 3], ['high', 5]] as const) take(name, { most: 1, priority })
+    for (const [name, priority] of [
+      ['low', 1],
+      ['mid', 3],
+      ['mid2', 3],
+      ['high', 5],
+    ] as const)
+      take(name, { most: 1, priority })
     for (const name of ['x', 'high', 'mid', 'mid2']) release(name)
     expect(entered).toEqual(['x', 'high', 'mid', 'mid2', 'low'])
   })

@@ -25,7 +25,10 @@ export async function realPeer(agentId: string, options: RealOptions): Promise<P
   const identity = join(folder, 'key.pem')
   writeFileSync(identity, toPem(keyNamed(agentId).seed), { mode: 0o600 })
   const allow = knows.map((agent_id) => ({ agent_id, fingerprint: keyNamed(agent_id).publicKey.fingerprint }))
-  const peer = createPeerWith({ preset: 'none', identity, trust: { allow }, ...rest, agentId }, { ...machineSeams(), ...seams })
+  const peer = createPeerWith(
+    { preset: 'none', identity, trust: { allow }, ...rest, agentId },
+    { ...machineSeams(), ...seams },
+  )
   prepare?.(peer)
   onTestFinished(async () => {
     await peer.stop()

@@ -113,7 +113,10 @@ describe('reaching an agent', () => {
   it('of an agent that nobody knows says so', async () => {
     const { directory, clock } = directing()
     const reaching = clock.timeline.runUntil(directory.reach('ghost'))
-    await expect(reaching).rejects.toMatchObject({ code: 'PEER_UNREACHABLE', message: expect.stringContaining('ghost') })
+    await expect(reaching).rejects.toMatchObject({
+      code: 'PEER_UNREACHABLE',
+      message: expect.stringContaining('ghost'),
+    })
   })
 })
 

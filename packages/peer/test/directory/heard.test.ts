@@ -4,7 +4,9 @@ import { directing, keyNamed, only, report } from './support.ts'
 describe('a presence report', () => {
   it('makes an agent known, with what it says of itself', () => {
     const { directory, log } = directing()
-    expect(directory.heard(report('a', { load: 12, queue_depth: 3, success_rate_15m: 0.5, capabilities: ['x', 'y'] }))).toBe('accept')
+    expect(
+      directory.heard(report('a', { load: 12, queue_depth: 3, success_rate_15m: 0.5, capabilities: ['x', 'y'] })),
+    ).toBe('accept')
     expect(directory.get('a')).toMatchObject({
       status: 'online',
       load: 12,
@@ -58,7 +60,11 @@ describe('the order of reports', () => {
   it('is by (epoch, counter): older and repeated ones are ignored', () => {
     const { directory } = directing()
     directory.heard(report('a', { epoch: 100, counter: 5, load: 5 }))
-    for (const older of [{ epoch: 100, counter: 5 }, { epoch: 100, counter: 4 }, { epoch: 99, counter: 900 }]) {
+    for (const older of [
+      { epoch: 100, counter: 5 },
+      { epoch: 100, counter: 4 },
+      { epoch: 99, counter: 900 },
+    ]) {
       expect(directory.heard(report('a', { ...older, load: 99 }))).toBe('ignore')
     }
     expect(directory.get('a')?.load).toBe(5)
@@ -97,7 +103,9 @@ describe('the order of reports', () => {
 describe('the rate of reports', () => {
   it('is bounded per agent: what is too frequent is ignored', async () => {
     const { directory, advance } = directing()
-    const verdicts = Array.from({ length: 20 }, (_, counter) => directory.heard(report('a', { counter, load: counter })))
+    const verdicts = Array.from({ length: 20 }, (_, counter) =>
+      directory.heard(report('a', { counter, load: counter })),
+    )
     const accepted = verdicts.filter((verdict) => verdict === 'accept').length
     expect(accepted).toBeGreaterThanOrEqual(1)
     // Four, and the first, which is a change of state too.

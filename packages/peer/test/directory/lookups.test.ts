@@ -10,7 +10,9 @@ function looking() {
     clock,
     tunables: DEFAULTS,
     search: (capability, signal) =>
-      new Promise((resolve, reject) => searches.push({ capability, signal, end: (error) => (error ? reject(error) : resolve()) })),
+      new Promise((resolve, reject) =>
+        searches.push({ capability, signal, end: (error) => (error ? reject(error) : resolve()) }),
+      ),
   })
   return { clock, searches, lookups, advance: (ms: number) => clock.timeline.advance(ms) }
 }

@@ -1,4 +1,4 @@
-import { openPresence, presenceTopic, type Presence, publicKey, signPresence } from '@hermes-peer/protocol'
+import { openPresence, type Presence, presenceTopic, publicKey, signPresence } from '@hermes-peer/protocol'
 import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
@@ -174,7 +174,8 @@ describe('the presence beacon', () => {
 })
 
 describe('a report that is heard', () => {
-  const signed = (more: Partial<Presence> = {}, by = 'a') => signPresence({ ...report('a').presence, ...more }, keyNamed(by))
+  const signed = (more: Partial<Presence> = {}, by = 'a') =>
+    signPresence({ ...report('a').presence, ...more }, keyNamed(by))
 
   it.each(['accept', 'ignore'] as const)('is judged by the directory when it is authentic: %s', (verdict) => {
     const { beacon, hear, heard, state } = beaming()
@@ -187,7 +188,11 @@ describe('a report that is heard', () => {
   it.each([
     ['signed by another key than it shows', signed({}, 'b'), 'BAD_SIGNATURE'],
     ['that is no document', new Uint8Array([1, 2, 3]), 'MALFORMED'],
-    ['with a byte changed', signed().map((byte, index) => (index === 40 ? byte ^ 1 : byte)), expect.stringMatching(/BAD_SIGNATURE|BAD_KEY|MALFORMED/)],
+    [
+      'with a byte changed',
+      signed().map((byte, index) => (index === 40 ? byte ^ 1 : byte)),
+      expect.stringMatching(/BAD_SIGNATURE|BAD_KEY|MALFORMED/),
+    ],
     ['that is too long', new Uint8Array(20_000), expect.stringMatching(/LIMIT_EXCEEDED|MALFORMED/)],
   ])('%s is rejected before anything looks at it', (_, data, code) => {
     const { beacon, hear, heard, refused } = beaming()

@@ -13,8 +13,8 @@ import { manualClock } from '@hermes-peer/testkit'
 import type { WatchChange } from '../../src/api.ts'
 import { DEFAULTS, type Tunables } from '../../src/defaults.ts'
 import { createDirectory } from '../../src/directory/directory.ts'
-import type { Trust } from '../../src/identity/trust.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
+import type { Trust } from '../../src/identity/trust.ts'
 import type { Link } from '../../src/link/link.ts'
 import type { Links, LinkTarget } from '../../src/link/links.ts'
 import type { FoundPeer, Network } from '../../src/network/network.ts'
@@ -86,10 +86,19 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
   /** Addresses at which an agent answers. */
   const reachable = new Map<string, string>()
   const manifests = new Map<string, SignedDocument>()
-  const log = { dials: [] as LinkTarget[], lookups: 0, asked: [] as string[], newcomers: 0, duplicates: [] as HermesError[] }
+  const log = {
+    dials: [] as LinkTarget[],
+    lookups: 0,
+    asked: [] as string[],
+    newcomers: 0,
+    duplicates: [] as HermesError[],
+  }
   let found: readonly FoundPeer[] = []
 
-  const linkOf = (agentId: string, more: { epoch?: number; digest?: string; direction?: 'inbound' | 'outbound' } = {}): Link =>
+  const linkOf = (
+    agentId: string,
+    more: { epoch?: number; digest?: string; direction?: 'inbound' | 'outbound' } = {},
+  ): Link =>
     ({
       direction: more.direction ?? 'outbound',
       heardAt: clock.monotonic(),

@@ -17,7 +17,9 @@ describe('an allow list', () => {
 
   it('admits each agent with its key, given whole or as a fingerprint', () => {
     expect(trust.judge(claim('reviewer'))).toEqual({ admitted: true })
-    expect(trust.judge(claim('billing/ledger', { met: 'outbound', address: '/ip4/10.0.0.9/tcp/1' }))).toEqual({ admitted: true })
+    expect(trust.judge(claim('billing/ledger', { met: 'outbound', address: '/ip4/10.0.0.9/tcp/1' }))).toEqual({
+      admitted: true,
+    })
     expect(trust.known('reviewer')).toBe(fingerprintOf('reviewer'))
   })
 
@@ -135,10 +137,31 @@ describe('reading an allow list', () => {
     ['a key in hex', { agents: [{ agent_id: 'a', key: 'ab'.repeat(32) }] }, 'agents[0].key'],
     ['a key of small order', { agents: [{ agent_id: 'a', key: identity }] }, 'agents[0].key'],
     ['a key that is a number', { agents: [{ agent_id: 'a', key: 5 }] }, 'agents[0].key'],
-    ['a fingerprint in upper case', { agents: [{ agent_id: 'a', fingerprint: fingerprintOf('a').toUpperCase() }] }, 'agents[0].fingerprint'],
-    ['a fingerprint without prefix', { agents: [{ agent_id: 'a', fingerprint: fingerprintOf('a').slice(7) }] }, 'agents[0].fingerprint'],
-    ['a fingerprint of another key', { agents: [{ agent_id: 'a', key: keyOf('a'), fingerprint: fingerprintOf('b') }] }, 'agents[0]'],
-    ['one id twice', { agents: [{ agent_id: 'a', key: keyOf('a') }, { agent_id: 'a', key: keyOf('b') }] }, 'agents[1].agent_id'],
+    [
+      'a fingerprint in upper case',
+      { agents: [{ agent_id: 'a', fingerprint: fingerprintOf('a').toUpperCase() }] },
+      'agents[0].fingerprint',
+    ],
+    [
+      'a fingerprint without prefix',
+      { agents: [{ agent_id: 'a', fingerprint: fingerprintOf('a').slice(7) }] },
+      'agents[0].fingerprint',
+    ],
+    [
+      'a fingerprint of another key',
+      { agents: [{ agent_id: 'a', key: keyOf('a'), fingerprint: fingerprintOf('b') }] },
+      'agents[0]',
+    ],
+    [
+      'one id twice',
+      {
+        agents: [
+          { agent_id: 'a', key: keyOf('a') },
+          { agent_id: 'a', key: keyOf('b') },
+        ],
+      },
+      'agents[1].agent_id',
+    ],
   ])('refuses %s and names the place', (_, value, field) => {
     const error = caught(() => parseAllowList(value, 'trust.json'))
     expect(error.code).toBe('INVALID_TRUST_FILE')
@@ -149,7 +172,18 @@ describe('reading an allow list', () => {
   })
 
   it('gives the fingerprint of each agent', () => {
-    const agents = parseAllowList({ agents: [{ agent_id: 'a', key: keyOf('a') }, { agent_id: 'b', fingerprint: fingerprintOf('b') }] }, 'x')
-    expect([...agents]).toEqual([['a', fingerprintOf('a')], ['b', fingerprintOf('b')]])
+    const agents = parseAllowList(
+      {
+        agents: [
+          { agent_id: 'a', key: keyOf('a') },
+          { agent_id: 'b', fingerprint: fingerprintOf('b') },
+        ],
+      },
+      'x',
+    )
+    expect([...agents]).toEqual([
+      ['a', fingerprintOf('a')],
+      ['b', fingerprintOf('b')],
+    ])
   })
 })

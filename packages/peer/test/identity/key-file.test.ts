@@ -105,7 +105,10 @@ describe('the content of a key file', () => {
     ['an RSA key', rsa.export({ format: 'pem', type: 'pkcs8' })],
     ['an X25519 key', x25519.export({ format: 'pem', type: 'pkcs8' })],
     ['a public key', ed.publicKey.export({ format: 'pem', type: 'spki' })],
-    ['an encrypted key', ed.privateKey.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' })],
+    [
+      'an encrypted key',
+      ed.privateKey.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' }),
+    ],
     ['DER instead of PEM', ed.privateKey.export({ format: 'der', type: 'pkcs8' })],
     ['raw bytes', random.bytes(32)],
     ['UTF-16', Buffer.from(`\uFEFF${pem}`, 'utf16le')],

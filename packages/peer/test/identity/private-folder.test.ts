@@ -39,7 +39,10 @@ describe('the private folder', () => {
 
   it('cannot be made below a file, nor where a file is', () => {
     const below = pathBelowAFile()
-    expect(caught(() => openPrivateFolder(below, 'desk'))).toMatchObject({ code: 'STORAGE_FAILED', details: { field: 'folder' } })
+    expect(caught(() => openPrivateFolder(below, 'desk'))).toMatchObject({
+      code: 'STORAGE_FAILED',
+      details: { field: 'folder' },
+    })
     const file = join(below, '..')
     expect(caught(() => openPrivateFolder(file, 'desk')).code).toBe('STORAGE_FAILED')
   })
@@ -68,14 +71,17 @@ describe('cards', () => {
     expect(desk.trust.known('coder')).toBe(keyNamed('coder').publicKey.fingerprint)
   })
 
-  it.each(['/ip4/10.0.0.5/tcp/4001', '/ip4/0.0.0.0/tcp/1', '/ip6/fe80::1/tcp/1', '/ip4/1270.0.0.1/tcp/1', '/dns4/localhost.evil.example/tcp/1'])(
-    'do not make them trust the same key from %s',
-    (address) => {
-      const { desk, coder } = pair()
-      coder.announce(card('coder'))
-      expect(desk.trust.judge(claim('coder', { address }))).toMatchObject({ admitted: false, code: 'NOT_ALLOWED' })
-    },
-  )
+  it.each([
+    '/ip4/10.0.0.5/tcp/4001',
+    '/ip4/0.0.0.0/tcp/1',
+    '/ip6/fe80::1/tcp/1',
+    '/ip4/1270.0.0.1/tcp/1',
+    '/dns4/localhost.evil.example/tcp/1',
+  ])('do not make them trust the same key from %s', (address) => {
+    const { desk, coder } = pair()
+    coder.announce(card('coder'))
+    expect(desk.trust.judge(claim('coder', { address }))).toMatchObject({ admitted: false, code: 'NOT_ALLOWED' })
+  })
 
   it('F-01 do not make them trust another key under the name', () => {
     const { desk, coder } = pair()
@@ -113,7 +119,12 @@ describe('cards', () => {
   it('of processes that are gone lead nowhere', () => {
     const { path, desk } = pair()
     const file = join(path, 'agents', 'ghost.json')
-    const ghost = { agent_id: 'ghost', key: toBase64url(keyNamed('ghost').publicKey.raw), network: 'default', addresses: ['/ip4/127.0.0.1/tcp/1'] }
+    const ghost = {
+      agent_id: 'ghost',
+      key: toBase64url(keyNamed('ghost').publicKey.raw),
+      network: 'default',
+      addresses: ['/ip4/127.0.0.1/tcp/1'],
+    }
     // Larger than any pid the kernel gives.
     writeFileSync(file, JSON.stringify({ ...ghost, pid: 2 ** 30 }))
     expect(desk.neighbours('default')).toEqual([])
@@ -121,10 +132,22 @@ describe('cards', () => {
 
   it.each([
     ['truncated', '{"agent_id": "coder"'],
-    ['of another agent', JSON.stringify({ ...card('x'), agent_id: 'x', key: toBase64url(keyNamed('coder').publicKey.raw), pid: 1 })],
+    [
+      'of another agent',
+      JSON.stringify({ ...card('x'), agent_id: 'x', key: toBase64url(keyNamed('coder').publicKey.raw), pid: 1 }),
+    ],
     ['with a short key', JSON.stringify({ agent_id: 'coder', key: 'AAAA', network: 'default', addresses: [], pid: 1 })],
     ['with null', 'null'],
-    ['with addresses that are none', JSON.stringify({ agent_id: 'coder', key: toBase64url(keyNamed('coder').publicKey.raw), network: 'default', addresses: [5], pid: 1 })],
+    [
+      'with addresses that are none',
+      JSON.stringify({
+        agent_id: 'coder',
+        key: toBase64url(keyNamed('coder').publicKey.raw),
+        network: 'default',
+        addresses: [5],
+        pid: 1,
+      }),
+    ],
   ])('%s are passed over', (_, text) => {
     const { path, desk } = pair()
     writeFileSync(join(path, 'agents', 'coder.json'), text)
@@ -136,11 +159,22 @@ describe('cards', () => {
 })
 
 describe('loopback', () => {
-  it.each(['/ip4/127.0.0.1/tcp/1', '/ip4/127.9.9.9/tcp/1', '/ip6/::1/tcp/1', '/dns4/localhost/tcp/1', '/unix/tmp/x'])('is %s', (address) => {
-    expect(isLoopback(address)).toBe(true)
-  })
+  it.each(['/ip4/127.0.0.1/tcp/1', '/ip4/127.9.9.9/tcp/1', '/ip6/::1/tcp/1', '/dns4/localhost/tcp/1', '/unix/tmp/x'])(
+    'is %s',
+    (address) => {
+      expect(isLoopback(address)).toBe(true)
+    },
+  )
 
-  it.each(['/ip4/10.0.0.1/tcp/1', '/ip6/::2/tcp/1', '/ip6/::ffff:10.0.0.1/tcp/1', '/dns4/localhost2/tcp/1', '127.0.0.1', '', undefined])('is not %s', (address) => {
+  it.each([
+    '/ip4/10.0.0.1/tcp/1',
+    '/ip6/::2/tcp/1',
+    '/ip6/::ffff:10.0.0.1/tcp/1',
+    '/dns4/localhost2/tcp/1',
+    '127.0.0.1',
+    '',
+    undefined,
+  ])('is not %s', (address) => {
     expect(isLoopback(address)).toBe(false)
   })
 })

@@ -5,7 +5,8 @@ import { anyOf, nobody } from '../../src/identity/trust.ts'
 import { claim, keyNamed } from './support.ts'
 
 const dialled = { met: 'outbound', chosen: true } as const
-const listed = (name: string, as = name) => allowList([{ agent_id: name, fingerprint: keyNamed(as).publicKey.fingerprint }])
+const listed = (name: string, as = name) =>
+  allowList([{ agent_id: name, fingerprint: keyNamed(as).publicKey.fingerprint }])
 
 describe('several modes of trust together', () => {
   it('admit whom one of them admits', () => {

@@ -26,7 +26,8 @@ describe('a byte queue', () => {
         const queue = new ByteQueue()
         const got: Uint8Array[] = []
         const drain = () => {
-          for (let next = queue.part(LIMIT); next !== undefined; next = queue.part(LIMIT)) got.push(Uint8Array.from(next))
+          for (let next = queue.part(LIMIT); next !== undefined; next = queue.part(LIMIT))
+            got.push(Uint8Array.from(next))
         }
         for (const piece of segments(Buffer.concat(sent.map((one) => part(one))), lengths)) {
           queue.push(piece)
@@ -42,7 +43,10 @@ describe('a byte queue', () => {
   })
 
   it('gives parts and plain bytes in turn, as the handshake does', () => {
-    const turns = fc.array(fc.tuple(fc.uint8Array({ maxLength: 100 }), fc.uint8Array({ minLength: 64, maxLength: 64 })), { minLength: 1, maxLength: 5 })
+    const turns = fc.array(
+      fc.tuple(fc.uint8Array({ maxLength: 100 }), fc.uint8Array({ minLength: 64, maxLength: 64 })),
+      { minLength: 1, maxLength: 5 },
+    )
     fc.assert(
       fc.property(turns, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 6 }), (sent, lengths) => {
         const queue = new ByteQueue()
@@ -57,7 +61,10 @@ describe('a byte queue', () => {
             body = undefined
           }
         }
-        for (const piece of segments(Buffer.concat(sent.flatMap(([one, signature]) => [part(one), signature])), lengths)) {
+        for (const piece of segments(
+          Buffer.concat(sent.flatMap(([one, signature]) => [part(one), signature])),
+          lengths,
+        )) {
           queue.push(piece)
           drain()
         }

@@ -73,7 +73,8 @@ describe('F-16 everyone reconnects at once', () => {
     expect(new Set(capped.map(({ inMs }) => inMs)).size).toBeGreaterThan(capped.length / 2)
     // Never stop: at least one in each span of the cap, to the end.
     const ats = attempts.map(({ at }) => at)
-    for (const [index, at] of ats.entries()) if (index > 0) expect(at - (ats[index - 1] as number)).toBeLessThanOrEqual(cap + 1)
+    for (const [index, at] of ats.entries())
+      if (index > 0) expect(at - (ats[index - 1] as number)).toBeLessThanOrEqual(cap + 1)
     expect(60 * 60_000 - (ats.at(-1) as number)).toBeLessThanOrEqual(cap + 1)
     // Half of the cap is the mean of a full jitter.
     expect(attempts.length).toBeLessThan((3600_000 / (cap / 2)) * 1.5)

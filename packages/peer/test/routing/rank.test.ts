@@ -8,7 +8,13 @@ import { scored } from './support.ts'
 
 const tunables = DEFAULTS
 const proven = (more: Partial<Measured> = {}): Measured => ({ calls: 100, success: 1, p50Ms: 0, inFlight: 0, ...more })
-const rated = (more: Partial<Parameters<typeof scoreOf>[0]> = {}) => ({ load: 0, measured: proven(), reportedSuccess: 1, affine: false, ...more })
+const rated = (more: Partial<Parameters<typeof scoreOf>[0]> = {}) => ({
+  load: 0,
+  measured: proven(),
+  reportedSuccess: 1,
+  affine: false,
+  ...more,
+})
 
 describe('the score, by hand: 0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s, 1)) + 0.2·success + 0.1·affinity', () => {
   it.each([
@@ -55,15 +61,25 @@ describe('the score, by hand: 0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s,
   it('is between 0 and 1, and never better for more load, more latency or less success', () => {
     const share = fc.double({ min: 0, max: 1, noNaN: true })
     fc.assert(
-      fc.property(fc.nat(100), fc.nat(100), fc.nat(5000), fc.nat(5000), share, share, fc.nat(300), fc.boolean(), (l1, l2, p1, p2, s1, s2, calls, affine) => {
-        const score = (load: number, p50Ms: number, success: number) =>
-          scoreOf({ load, measured: { calls, p50Ms, success, inFlight: 0 }, reportedSuccess: success, affine })
-        const better = score(Math.min(l1, l2), Math.min(p1, p2), Math.max(s1, s2))
-        const worse = score(Math.max(l1, l2), Math.max(p1, p2), Math.min(s1, s2))
-        expect(better).toBeGreaterThanOrEqual(worse - 1e-12)
-        expect(worse).toBeGreaterThanOrEqual(0)
-        expect(better).toBeLessThanOrEqual(1 + 1e-12)
-      }),
+      fc.property(
+        fc.nat(100),
+        fc.nat(100),
+        fc.nat(5000),
+        fc.nat(5000),
+        share,
+        share,
+        fc.nat(300),
+        fc.boolean(),
+        (l1, l2, p1, p2, s1, s2, calls, affine) => {
+          const score = (load: number, p50Ms: number, success: number) =>
+            scoreOf({ load, measured: { calls, p50Ms, success, inFlight: 0 }, reportedSuccess: success, affine })
+          const better = score(Math.min(l1, l2), Math.min(p1, p2), Math.max(s1, s2))
+          const worse = score(Math.max(l1, l2), Math.max(p1, p2), Math.min(s1, s2))
+          expect(better).toBeGreaterThanOrEqual(worse - 1e-12)
+          expect(worse).toBeGreaterThanOrEqual(0)
+          expect(better).toBeLessThanOrEqual(1 + 1e-12)
+        },
+      ),
       { numRuns: 500 },
     )
   })
@@ -93,7 +109,10 @@ describe('the order', () => {
   })
 
   it('keeps everyone exactly once', () => {
-    const scores = fc.array(fc.record({ score: fc.double({ min: 0, max: 1, noNaN: true }), measured: fc.nat(10), inFlight: fc.nat(5) }), { maxLength: 20 })
+    const scores = fc.array(
+      fc.record({ score: fc.double({ min: 0, max: 1, noNaN: true }), measured: fc.nat(10), inFlight: fc.nat(5) }),
+      { maxLength: 20 },
+    )
     fc.assert(
       fc.property(scores, fc.nat(), (list, seed) => {
         const all = list.map(({ score, ...more }, index) => scored(`a${index}`, score, more))

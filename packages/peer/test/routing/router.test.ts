@@ -43,7 +43,8 @@ function routing(entries: readonly Entry[], seed: number | string = 1) {
   return { router, measurements, rank, choose, refusal, asked }
 }
 
-const provider = (agentId: string, more: Parameters<typeof entry>[1] = {}) => entry(agentId, { offers: [{ name: 'work' }], ...more })
+const provider = (agentId: string, more: Parameters<typeof entry>[1] = {}) =>
+  entry(agentId, { offers: [{ name: 'work' }], ...more })
 const named = (list: readonly { agentId: string }[]) => list.map(({ agentId }) => agentId)
 
 describe('hard filters', () => {
@@ -51,17 +52,44 @@ describe('hard filters', () => {
     ['is offline', provider('x', { status: 'offline' }), {}, 'offline'],
     ['is about to stop', provider('x', { status: 'draining' }), {}, 'about to stop'],
     ['is the caller itself', provider('me'), {}, 'the caller itself'],
-    ['does not provide it by its manifest, though it announced it', entry('x', { offers: [{ name: 'other' }], capabilities: ['work'] }), {}, 'does not provide work'],
+    [
+      'does not provide it by its manifest, though it announced it',
+      entry('x', { offers: [{ name: 'other' }], capabilities: ['work'] }),
+      {},
+      'does not provide work',
+    ],
     ['does not announce it', entry('x', { capabilities: ['other'] }), {}, 'does not provide work'],
     ['has no such label', provider('x'), { where: { language: 'ts' } }, 'no label language'],
-    ['has another value', provider('x', { offers: [{ name: 'work', labels: { language: 'py' } }] }), { where: { language: 'ts' } }, 'language is py'],
-    ['has other values', provider('x', { offers: [{ name: 'work', labels: { language: ['py', 'go'] } }] }), { where: { language: 'ts' } }, 'language is py, go'],
-    ['has a value that only contains it', provider('x', { offers: [{ name: 'work', labels: { language: 'tsx' } }] }), { where: { language: 'ts' } }, 'language is tsx'],
-    ['has no manifest yet to tell labels from', entry('x', { capabilities: ['work'] }), { where: { language: 'ts' } }, 'manifest is not known'],
+    [
+      'has another value',
+      provider('x', { offers: [{ name: 'work', labels: { language: 'py' } }] }),
+      { where: { language: 'ts' } },
+      'language is py',
+    ],
+    [
+      'has other values',
+      provider('x', { offers: [{ name: 'work', labels: { language: ['py', 'go'] } }] }),
+      { where: { language: 'ts' } },
+      'language is py, go',
+    ],
+    [
+      'has a value that only contains it',
+      provider('x', { offers: [{ name: 'work', labels: { language: 'tsx' } }] }),
+      { where: { language: 'ts' } },
+      'language is tsx',
+    ],
+    [
+      'has no manifest yet to tell labels from',
+      entry('x', { capabilities: ['work'] }),
+      { where: { language: 'ts' } },
+      'manifest is not known',
+    ],
     ['waits for this very call', provider('x'), { path: ['a#b', 'x#work'] }, 'would wait for itself: a#b → x#work'],
     [
       'does not take the input',
-      provider('x', { offers: [{ name: 'work', input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } }] }),
+      provider('x', {
+        offers: [{ name: 'work', input: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } }],
+      }),
       { input: { value: { n: 'five' }, schema: undefined } },
       '/n',
     ],
@@ -148,7 +176,8 @@ describe('the choice', () => {
   })
 
   it('does not let cost outweigh a better score', async () => {
-    const of = (agentId: string, costLevel: number, load: number) => provider(agentId, { load, offers: [{ name: 'work', costLevel }] })
+    const of = (agentId: string, costLevel: number, load: number) =>
+      provider(agentId, { load, offers: [{ name: 'work', costLevel }] })
     const { choose } = routing([of('dear', 5, 0), of('cheap', 1, 60)])
     expect(named(await choose())).toEqual(['dear', 'cheap'])
   })

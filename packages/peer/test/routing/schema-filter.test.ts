@@ -23,7 +23,12 @@ describe('the schema filter', () => {
 
   it('does not check again what our own contract, equal to the provider’s, has checked', () => {
     const accepts = createSchemaFilter()
-    const trap = Object.defineProperty({}, 'n', { get: () => { throw new Error('looked at') }, enumerable: true })
+    const trap = Object.defineProperty({}, 'n', {
+      get: () => {
+        throw new Error('looked at')
+      },
+      enumerable: true,
+    })
     expect(accepts(offered(numbers), { value: trap, schema: structuredClone(numbers) })).toBeUndefined()
   })
 
@@ -46,7 +51,10 @@ describe('the schema filter', () => {
       if (schema !== true) expect(verdict, JSON.stringify(schema)?.slice(0, 60)).toMatch(/cannot be used/)
       expect(performance.now() - since).toBeLessThan(1000)
     }
-    const bait = accepts(offered({ type: 'string', pattern: '^(a+)+$' }), { value: `${'a'.repeat(40)}!`, schema: undefined })
+    const bait = accepts(offered({ type: 'string', pattern: '^(a+)+$' }), {
+      value: `${'a'.repeat(40)}!`,
+      schema: undefined,
+    })
     expect(bait).toBeDefined()
   })
 })

@@ -11,7 +11,13 @@ export interface Offered {
   effects?: CapabilityEntry['effects']
 }
 
-export function capabilityEntry({ name, labels = {}, input = {}, costLevel, effects = 'none' }: Offered): CapabilityEntry {
+export function capabilityEntry({
+  name,
+  labels = {},
+  input = {},
+  costLevel,
+  effects = 'none',
+}: Offered): CapabilityEntry {
   return {
     name,
     description: name,
@@ -27,7 +33,10 @@ export function capabilityEntry({ name, labels = {}, input = {}, costLevel, effe
 }
 
 /** What the directory knows of an agent; with its manifest when `offers` are given as objects. */
-export function entry(agentId: string, more: Partial<Omit<Entry, 'manifest'>> & { offers?: readonly Offered[] } = {}): Entry {
+export function entry(
+  agentId: string,
+  more: Partial<Omit<Entry, 'manifest'>> & { offers?: readonly Offered[] } = {},
+): Entry {
   const { offers, ...rest } = more
   const key = signingKey(new Uint8Array(createHash('sha256').update(agentId).digest())).publicKey
   const made = newEntry(agentId, key, peerIdOf(key.raw), 0)
@@ -47,7 +56,11 @@ export function entry(agentId: string, more: Partial<Omit<Entry, 'manifest'>> & 
   return Object.assign(made, { status: 'online' as const, ...rest })
 }
 
-export function scored(agentId: string, score: number, more: { inFlight?: number; measured?: number; cost?: number; full?: boolean } = {}): Scored {
+export function scored(
+  agentId: string,
+  score: number,
+  more: { inFlight?: number; measured?: number; cost?: number; full?: boolean } = {},
+): Scored {
   return {
     inFlight: more.inFlight ?? 0,
     cost: more.cost ?? 3,

@@ -113,7 +113,12 @@ describe('a frame', () => {
     ['1 MiB together', 1000, LIMITS.envelope - 1000, 'accepted'],
     ['1 MiB and a byte together', 1000, LIMITS.envelope - 999, 'LIMIT_EXCEEDED'],
   ])('is held to its limits: %s', (_, header, payload, verdict) => {
-    const frame = { header: new Uint8Array(header), payload: new Uint8Array(payload), signature: new Uint8Array(64), hops: [] }
+    const frame = {
+      header: new Uint8Array(header),
+      payload: new Uint8Array(payload),
+      signature: new Uint8Array(64),
+      hops: [],
+    }
     expect(verdictOf(() => decodeFrame(bodyOf(encodeSingle(frame))))).toBe(verdict)
   })
 })
@@ -141,7 +146,8 @@ describe('the checks above', () => {
   it('notice a decoder that lets bytes be left over', () => {
     const lax: Decode = (body) => {
       for (let length = body.length; length > 0; length--) {
-        if (verdictOf(() => decodeFrame(body.subarray(0, length))) === 'accepted') return decodeFrame(body.subarray(0, length))
+        if (verdictOf(() => decodeFrame(body.subarray(0, length))) === 'accepted')
+          return decodeFrame(body.subarray(0, length))
       }
       return decodeFrame(body)
     }

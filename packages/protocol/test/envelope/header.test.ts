@@ -1,16 +1,32 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeHeader, encodeHeader, type Header, type HeaderDraft, isHermesError, type MessageType, toHex, utf8 } from '../../src/index.ts'
+import {
+  decodeHeader,
+  encodeHeader,
+  type Header,
+  type HeaderDraft,
+  isHermesError,
+  type MessageType,
+  toHex,
+  utf8,
+} from '../../src/index.ts'
 import { hash, RUNS, UNTIL_NOTICED, verdictOf } from './support.ts'
 
 // Drawn as one number each: their letters have no meaning, and drawing every letter takes most of the time.
 const hex = (length: number) => hash.map((bytes) => toHex(bytes).slice(0, length))
-const id = (prefix: string) => hash.map((bytes) => `${prefix}_${Buffer.from(bytes).toString('base64').replaceAll(/[+/]/g, 'Z').slice(0, 16)}`)
+const id = (prefix: string) =>
+  hash.map((bytes) => `${prefix}_${Buffer.from(bytes).toString('base64').replaceAll(/[+/]/g, 'Z').slice(0, 16)}`)
 
 const name = fc.stringMatching(/^[a-z0-9][a-z0-9._-]{0,12}$/)
 const agent = fc.array(name, { minLength: 1, maxLength: 4 }).map((segments) => segments.join('/'))
-const capability = fc.tuple(name, fc.option(fc.integer({ min: 2, max: 999_999 }))).map(([one, major]) => (major === null ? one : `${one}@${major}`))
-const whole = (min = 0) => fc.oneof(fc.integer({ min, max: 100 }), fc.maxSafeNat().filter((value) => value >= min))
+const capability = fc
+  .tuple(name, fc.option(fc.integer({ min: 2, max: 999_999 })))
+  .map(([one, major]) => (major === null ? one : `${one}@${major}`))
+const whole = (min = 0) =>
+  fc.oneof(
+    fc.integer({ min, max: 100 }),
+    fc.maxSafeNat().filter((value) => value >= min),
+  )
 const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined })
 
 type Kind = 'answer' | 'plain' | 'work' | 'topic'
@@ -37,7 +53,12 @@ const common = fc.record({
   priority: maybe(fc.constantFrom<Header['priority']>(1, 2, 3, 4, 5)),
   attempt: maybe(whole(1)),
   max_hops: maybe(fc.integer({ min: 0, max: 7 })),
-  path: maybe(fc.array(fc.tuple(agent, capability).map(([who, what]) => `${who}#${what}`), { maxLength: 5 })),
+  path: maybe(
+    fc.array(
+      fc.tuple(agent, capability).map(([who, what]) => `${who}#${what}`),
+      { maxLength: 5 },
+    ),
+  ),
   content_type: maybe(fc.constantFrom<Header['content_type']>('application/json', 'application/msgpack')),
   schema_version: maybe(fc.stringMatching(/^[0-9]{1,8}$/)),
   payload_sha256: hex(64),
@@ -65,7 +86,13 @@ const drafts: fc.Arbitrary<HeaderDraft> = fc
     if (kind === 'topic') return { ...base, message_type, recipient: { topic } }
     if (kind !== 'work') {
       const answers = kind === 'answer' ? { in_reply_to: leaf } : {}
-      return { ...base, message_type, recipient: { agent_id: other }, target_capability: by ? target : undefined, ...answers }
+      return {
+        ...base,
+        message_type,
+        recipient: { agent_id: other },
+        target_capability: by ? target : undefined,
+        ...answers,
+      }
     }
     const anyLife = message_type === 'submit' || (message_type === 'event' && stored)
     return {
@@ -118,7 +145,9 @@ const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin
 const speaksOnce = (decode: Decode) =>
   fc.property(drafts, fc.nat(), fc.boolean(), (draft, at, first) => {
     const text = textOf(encodeHeader(draft))
-    const members = Object.entries(JSON.parse(text) as object).map(([key, value]) => `"${key}":${JSON.stringify(value)}`)
+    const members = Object.entries(JSON.parse(text) as object).map(
+      ([key, value]) => `"${key}":${JSON.stringify(value)}`,
+    )
     const twice = members[at % members.length] as string
     const list = first ? [twice, ...members] : [...members, twice]
     expect(verdictOf(() => decode(utf8(`{${list.join(',')}}`)))).toBe('MALFORMED')
@@ -181,12 +210,17 @@ describe('a header', () => {
 
   it('of a newer minor version is read without what is not known', () => {
     fc.assert(
-      fc.property(drafts, fc.stringMatching(/^[a-z_]{1,10}$/), fc.oneof(fc.boolean(), fc.maxSafeInteger()), (draft, key, value) => {
-        fc.pre(!Object.hasOwn(meant(draft), key) && !['constructor', 'prototype', '__proto__'].includes(key))
-        const fields = { ...(JSON.parse(textOf(encodeHeader(draft))) as object), version: '1.7', [key]: value }
-        expect(decodeHeader(utf8(JSON.stringify(fields)))).toEqual({ ...meant(draft), version: '1.7' })
-        expect(verdictOf(() => decodeHeader(utf8(JSON.stringify({ ...fields, version: '1.0' }))))).toBe('MALFORMED')
-      }),
+      fc.property(
+        drafts,
+        fc.stringMatching(/^[a-z_]{1,10}$/),
+        fc.oneof(fc.boolean(), fc.maxSafeInteger()),
+        (draft, key, value) => {
+          fc.pre(!Object.hasOwn(meant(draft), key) && !['constructor', 'prototype', '__proto__'].includes(key))
+          const fields = { ...(JSON.parse(textOf(encodeHeader(draft))) as object), version: '1.7', [key]: value }
+          expect(decodeHeader(utf8(JSON.stringify(fields)))).toEqual({ ...meant(draft), version: '1.7' })
+          expect(verdictOf(() => decodeHeader(utf8(JSON.stringify({ ...fields, version: '1.0' }))))).toBe('MALFORMED')
+        },
+      ),
       RUNS,
     )
   })

@@ -5,8 +5,8 @@ import {
   decodeHeader,
   encodeHeader,
   type Header,
-  type Hop,
   HermesError,
+  type Hop,
   type HopsContext,
   hopLink,
   leafOf,
@@ -105,10 +105,14 @@ const tampers = fc.constantFrom<(context: HopsContext, at: number) => HopsContex
   (context) => ({ ...context, leaf: 'cd'.repeat(32) }),
   (context) => ({ ...context, self: 'ghost' }),
   (context) => ({ ...context, neighbour: context.self }),
-  (context, at) => ({ ...context, keyOf: (agent) => (agent === forwarderOf(context, at) ? undefined : publicKeyOf(agent)) }),
+  (context, at) => ({
+    ...context,
+    keyOf: (agent) => (agent === forwarderOf(context, at) ? undefined : publicKeyOf(agent)),
+  }),
 )
 
-const forwarderOf = ({ hops }: HopsContext, at: number): string => (JSON.parse(Buffer.from((hops[at] as SignedHop).body).toString()) as Hop).forwarder
+const forwarderOf = ({ hops }: HopsContext, at: number): string =>
+  (JSON.parse(Buffer.from((hops[at] as SignedHop).body).toString()) as Hop).forwarder
 
 function swapped(hops: readonly SignedHop[], at: number): SignedHop[] {
   const [one, two] = [hops[at], hops[(at + 1) % hops.length]] as [SignedHop, SignedHop]
@@ -125,7 +129,9 @@ const resigned = (hops: readonly SignedHop[], at: number): SignedHop[] => {
 
 const rewritten = (hops: readonly SignedHop[], at: number): SignedHop[] => {
   const { body, signature } = hops[at] as SignedHop
-  const text = Buffer.from(body).toString().replace(/"budget_ms":\d+/, '"budget_ms":999999')
+  const text = Buffer.from(body)
+    .toString()
+    .replace(/"budget_ms":\d+/, '"budget_ms":999999')
   return hops.toSpliced(at, 1, { body: utf8(text), signature })
 }
 

@@ -88,7 +88,11 @@ describe('records', () => {
   })
 
   it.each(topics as Read[])('topics of $network', ({ network, topic, presence, trust, broadcast }) => {
-    expect([presenceTopic(network), trustTopic(network), broadcastTopic(network, topic)]).toEqual([presence, trust, broadcast])
+    expect([presenceTopic(network), trustTopic(network), broadcastTopic(network, topic)]).toEqual([
+      presence,
+      trust,
+      broadcast,
+    ])
   })
 })
 
@@ -105,7 +109,14 @@ describe('errors', () => {
 
   it.each(readings as Read[])('are read: $name', ({ payload, error }) => {
     const got = fromWireError(payload)
-    expect(got).toMatchObject({ code: error.code, message: error.message, source: error.source, retryable: error.retryable, details: error.details, remote: true })
+    expect(got).toMatchObject({
+      code: error.code,
+      message: error.message,
+      source: error.source,
+      retryable: error.retryable,
+      details: error.details,
+      remote: true,
+    })
     expect(got.retryAfterMs).toBe(error.retry_after_ms)
     expect(got.declared?.name).toBe(error.declared)
   })

@@ -48,17 +48,19 @@ describe('documents', () => {
   }
 
   /** The value of a vector with its keys as bytes. */
-  const valueOf = (vector: Read): Read => ({
+  const unpacked = (vector: Read): Read => ({
     ...vector.value,
     ...Object.fromEntries(
-      ['key', 'instance_key', 'agent_key'].filter((field) => field in vector.value).map((field) => [field, unbase(vector.value[field])]),
+      ['key', 'instance_key', 'agent_key']
+        .filter((field) => field in vector.value)
+        .map((field) => [field, unbase(vector.value[field])]),
     ),
   })
 
   it.each(accepted as Read[])('are read and written: $name', (vector) => {
     expect(fieldsOf(open(vector))).toEqual(vector.value)
     const key = signingKey(keyOf(vector.signer as Name).seed)
-    const value = valueOf(vector)
+    const value = unpacked(vector)
     const sign = {
       manifest: () => signManifest(value as Manifest, key),
       presence: () => signPresence(value as Presence, key),
@@ -71,7 +73,9 @@ describe('documents', () => {
   })
 
   it('are refused with a code', () => {
-    expect(verdicts(refused, (vector) => open({ ...vector, signer: vector.signer ?? 'coder' }))).toEqual(expected(refused))
+    expect(verdicts(refused, (vector) => open({ ...vector, signer: vector.signer ?? 'coder' }))).toEqual(
+      expected(refused),
+    )
   })
 })
 
@@ -88,7 +92,12 @@ describe('the handshake', () => {
     return (decoders[vector.kind] ?? expect.fail('no such message'))(body)
   }
   const shown = (message: Read) =>
-    'certificates' in message ? fieldsOf({ ...message, certificates: message.certificates.map((one: Uint8Array) => Buffer.from(one).toString('base64url')) }) : message
+    'certificates' in message
+      ? fieldsOf({
+          ...message,
+          certificates: message.certificates.map((one: Uint8Array) => Buffer.from(one).toString('base64url')),
+        })
+      : message
 
   it.each([...accepted, ...spellings] as Read[])('reads its messages: $name', (vector) => {
     expect(shown(decode(vector))).toEqual(vector.fields)
@@ -104,13 +113,17 @@ describe('the handshake', () => {
     expect(verdicts(refused, decode)).toEqual(expected(refused))
   })
 
-  it.each(refusals as Read[])('hears a refusal in the place of any message: $name', ({ text, written, code, offset_ms }) => {
-    for (const decoder of Object.values(decoders)) {
-      expect(codeOf(() => decoder(Buffer.from(text)))).toBe(code)
-      if (offset_ms !== undefined) expect(() => decoder(Buffer.from(text))).toThrow(expect.objectContaining({ details: { offset_ms } }))
-    }
-    if (written) expect(toHex(encodeRefusal(written))).toBe(toHex(part(utf8(text))))
-  })
+  it.each(refusals as Read[])(
+    'hears a refusal in the place of any message: $name',
+    ({ text, written, code, offset_ms }) => {
+      for (const decoder of Object.values(decoders)) {
+        expect(codeOf(() => decoder(Buffer.from(text)))).toBe(code)
+        if (offset_ms !== undefined)
+          expect(() => decoder(Buffer.from(text))).toThrow(expect.objectContaining({ details: { offset_ms } }))
+      }
+      if (written) expect(toHex(encodeRefusal(written))).toBe(toHex(part(utf8(text))))
+    },
+  )
 
   const contextOf = (vector: Read): TranscriptContext => ({ ...vector, messages: vector.messages.map(unhex) })
 
@@ -122,7 +135,12 @@ describe('the handshake', () => {
   })
 
   const holds = (vector: Read) =>
-    verifyTranscript(vector.what, contextOf(vector), unhex(vector.signature), keys.get(vector.signer) ?? expect.fail('no such key'))
+    verifyTranscript(
+      vector.what,
+      contextOf(vector),
+      unhex(vector.signature),
+      keys.get(vector.signer) ?? expect.fail('no such key'),
+    )
 
   it('verifies what it signs, and nothing else', () => {
     expect(transcripts.filter((vector: Read) => !holds(vector))).toEqual([])

@@ -46,14 +46,20 @@ function frameOf(vector: Read): Frame {
   return decodeFrame(body)
 }
 
-const shownHops = (hops: readonly SignedHop[]) => hops.map(({ body, signature }) => ({ json: toHex(body), signature: toHex(signature) }))
+const shownHops = (hops: readonly SignedHop[]) =>
+  hops.map(({ body, signature }) => ({ json: toHex(body), signature: toHex(signature) }))
 
 function shown(frame: Frame): object {
   if (frame.tag === 2) {
     const envelopes = frame.envelopes.map(({ header, payload }) => ({ header: toHex(header), payload: toHex(payload) }))
     return { tag: 2, signature: toHex(frame.signature), envelopes }
   }
-  const parts = { tag: frame.tag, header: toHex(frame.header), payload: toHex(frame.payload), hops: shownHops(frame.hops) }
+  const parts = {
+    tag: frame.tag,
+    header: toHex(frame.header),
+    payload: toHex(frame.payload),
+    hops: shownHops(frame.hops),
+  }
   return frame.tag === 0 ? { ...parts, signature: toHex(frame.signature) } : { ...parts, proof: toHex(frame.proof) }
 }
 
@@ -189,8 +195,12 @@ describe('hops', () => {
     expect(arrive(vector)?.budget_ms).toBe(vector.budget_ms)
     const frame = frameOf(vector)
     if (frame.tag === 2) throw new Error('a batch')
-    expect(shownHops(frame.hops)).toEqual(vector.hops.map((hop: Read) => ({ ...hop, json: toHex(Buffer.from(hop.json)) })))
-    expect(frame.hops.map(({ body }) => decodeHop(body).index)).toEqual(vector.hops.map((_: Read, index: number) => index))
+    expect(shownHops(frame.hops)).toEqual(
+      vector.hops.map((hop: Read) => ({ ...hop, json: toHex(Buffer.from(hop.json)) })),
+    )
+    expect(frame.hops.map(({ body }) => decodeHop(body).index)).toEqual(
+      vector.hops.map((_: Read, index: number) => index),
+    )
   })
 
   it('are refused when they do not', () => {

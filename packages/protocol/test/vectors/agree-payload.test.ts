@@ -51,7 +51,11 @@ describe('payload shapes', () => {
   it.each(Object.keys(shapes))('of %s', (type) => {
     const judge = readers[type] as (payload: JsonValue) => unknown
     for (const payload of shapes[type].accepted) expect(judge(payload)).toEqual(payload)
-    const refused = shapes[type].refused.map((payload: JsonValue) => ({ name: JSON.stringify(payload), code: 'INVALID_PAYLOAD', payload }))
+    const refused = shapes[type].refused.map((payload: JsonValue) => ({
+      name: JSON.stringify(payload),
+      code: 'INVALID_PAYLOAD',
+      payload,
+    }))
     expect(verdicts(refused, ({ payload }) => judge(payload))).toEqual(expected(refused))
   })
 })

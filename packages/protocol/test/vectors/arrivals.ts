@@ -1,4 +1,14 @@
-import { encodeBatch, encodeProven, fromHex, type HeaderDraft, hopLink, proofOf, signBatch, signHop, toHex } from '../../src/index.ts'
+import {
+  encodeBatch,
+  encodeProven,
+  fromHex,
+  type HeaderDraft,
+  hopLink,
+  proofOf,
+  signBatch,
+  signHop,
+  toHex,
+} from '../../src/index.ts'
 import { type Envelope, envelopeOf, frameOf, idOf, KEYS, NOW, requestDraft, UNSEQUENCED, type Vector } from './scene.ts'
 
 const HOUR = 3_600_000
@@ -18,7 +28,8 @@ const RECEIVER = {
 const draft = (name: string, changes: Partial<HeaderDraft> = {}): HeaderDraft =>
   requestDraft({ message_id: idOf('msg', name), sequence: 5, ...changes })
 
-const plain = (name: string, changes: Partial<HeaderDraft> = {}) => frameOf(envelopeOf(draft(name, changes), { input: {} }))
+const plain = (name: string, changes: Partial<HeaderDraft> = {}) =>
+  frameOf(envelopeOf(draft(name, changes), { input: {} }))
 
 function ok(name: string, bytes: Uint8Array, more: Vector = {}): Vector {
   return { name, bytes: toHex(bytes), ...more }
@@ -41,43 +52,112 @@ function accepted(): Vector[] {
   return [
     ok('the next in order', plain('next')),
     ok('proven as one of a batch of five', proven('proven', 5)),
-    ok('by capability, through this agent first', plain('via', { recipient: { capability: 'fix-test', via: 'coder' } })),
+    ok(
+      'by capability, through this agent first',
+      plain('via', { recipient: { capability: 'fix-test', via: 'coder' } }),
+    ),
     ok('a heartbeat', plain('heartbeat', { ...UNSEQUENCED, message_type: 'heartbeat' })),
     ok('said 30 s ahead of our clock', plain('ahead', { timestamp: NOW + 30_000, expires_at: NOW + 60_000 })),
     ok('expired 30 s ago', plain('late', { timestamp: NOW - 90_000, expires_at: NOW - 30_000 })),
     ok('expires in 24 hours', plain('24 h', { expires_at: NOW + 24 * HOUR })),
-    ok('from a clock that is 5 minutes ahead', plain('skew', { timestamp: NOW + 300_000, expires_at: NOW + 360_000 }), skewed(300_000)),
-    ok('from a clock that is 5 minutes behind', plain('skew 2', { timestamp: NOW - 300_000, expires_at: NOW - 240_000 }), skewed(-300_000)),
+    ok(
+      'from a clock that is 5 minutes ahead',
+      plain('skew', { timestamp: NOW + 300_000, expires_at: NOW + 360_000 }),
+      skewed(300_000),
+    ),
+    ok(
+      'from a clock that is 5 minutes behind',
+      plain('skew 2', { timestamp: NOW - 300_000, expires_at: NOW - 240_000 }),
+      skewed(-300_000),
+    ),
   ]
 }
 
 function refused(): Vector[] {
   const fingerprint = KEYS.stranger.publicKey.fingerprint
-  const asStranger = (sender: HeaderDraft['sender']) => envelopeOf(draft('stranger', { sender }), { input: {} }, KEYS.stranger)
+  const asStranger = (sender: HeaderDraft['sender']) =>
+    envelopeOf(draft('stranger', { sender }), { input: {} }, KEYS.stranger)
   const changed = envelopeOf(draft('changed'), { input: {} })
   const lost = fromHex(envelopeOf(draft('lost'), {}).leaf)
   const wrongProof = proofOf([lost], 0, signBatch([lost], KEYS.pm))
   return [
-    no('in the name of another agent, with that agent’s key', 'WRONG_SENDER', frameOf(envelopeOf(draft('reviewer', { sender: { agent_id: 'reviewer', key: KEYS.reviewer.publicKey.fingerprint } }), {}, KEYS.reviewer))),
-    no('in the name of another agent, with the own key', 'WRONG_SENDER', plain('name', { sender: { agent_id: 'reviewer', key: KEYS.pm.publicKey.fingerprint } })),
-    no('in the name of the receiver', 'WRONG_SENDER', frameOf(envelopeOf(draft('self', { sender: { agent_id: 'coder', key: KEYS.coder.publicKey.fingerprint } }), {}, KEYS.coder))),
+    no(
+      'in the name of another agent, with that agent’s key',
+      'WRONG_SENDER',
+      frameOf(
+        envelopeOf(
+          draft('reviewer', { sender: { agent_id: 'reviewer', key: KEYS.reviewer.publicKey.fingerprint } }),
+          {},
+          KEYS.reviewer,
+        ),
+      ),
+    ),
+    no(
+      'in the name of another agent, with the own key',
+      'WRONG_SENDER',
+      plain('name', { sender: { agent_id: 'reviewer', key: KEYS.pm.publicKey.fingerprint } }),
+    ),
+    no(
+      'in the name of the receiver',
+      'WRONG_SENDER',
+      frameOf(
+        envelopeOf(
+          draft('self', { sender: { agent_id: 'coder', key: KEYS.coder.publicKey.fingerprint } }),
+          {},
+          KEYS.coder,
+        ),
+      ),
+    ),
     no('in its own name with another key', 'WRONG_SENDER', frameOf(asStranger({ agent_id: 'pm', key: fingerprint }))),
-    no('with the right fingerprint, signed by another key', 'BAD_SIGNATURE', frameOf(asStranger({ agent_id: 'pm', key: KEYS.pm.publicKey.fingerprint }))),
+    no(
+      'with the right fingerprint, signed by another key',
+      'BAD_SIGNATURE',
+      frameOf(asStranger({ agent_id: 'pm', key: KEYS.pm.publicKey.fingerprint })),
+    ),
     no('a proof of another envelope', 'BAD_PROOF', encodeProven({ ...changed, proof: wrongProof, hops: [] })),
     no('with another payload', 'PAYLOAD_MISMATCH', frameOf({ ...changed, payload: Buffer.from('{"input":[]}') })),
     no('of another network', 'WRONG_NETWORK', plain('network', { network: 'other' })),
     no('meant for another agent', 'WRONG_RECIPIENT', plain('recipient', { recipient: { agent_id: 'reviewer' } })),
-    no('meant for another agent first', 'WRONG_RECIPIENT', plain('via 2', { recipient: { capability: 'fix-test', via: 'reviewer' } })),
-    no('a broadcast over a link', 'WRONG_RECIPIENT', plain('topic', { ...UNSEQUENCED, message_type: 'event', recipient: { topic: 'builds' } })),
+    no(
+      'meant for another agent first',
+      'WRONG_RECIPIENT',
+      plain('via 2', { recipient: { capability: 'fix-test', via: 'reviewer' } }),
+    ),
+    no(
+      'a broadcast over a link',
+      'WRONG_RECIPIENT',
+      plain('topic', { ...UNSEQUENCED, message_type: 'event', recipient: { topic: 'builds' } }),
+    ),
     no('of an earlier life of its sender', 'STALE_EPOCH', plain('epoch', { epoch: PM_LIFE - 1 })),
     no('of a later life of its sender than its link', 'STALE_EPOCH', plain('epoch 2', { epoch: PM_LIFE + 1 })),
-    no('meant for an earlier life of the receiver', 'PEER_RESTARTED', plain('life', { recipient_epoch: CODER_LIFE - 1 })),
-    no('meant for a later life of the receiver', 'PEER_RESTARTED', plain('life 2', { recipient_epoch: CODER_LIFE + 1 })),
+    no(
+      'meant for an earlier life of the receiver',
+      'PEER_RESTARTED',
+      plain('life', { recipient_epoch: CODER_LIFE - 1 }),
+    ),
+    no(
+      'meant for a later life of the receiver',
+      'PEER_RESTARTED',
+      plain('life 2', { recipient_epoch: CODER_LIFE + 1 }),
+    ),
     no('expired', 'EXPIRED', plain('expired', { timestamp: NOW - 90_001, expires_at: NOW - 30_001 })),
-    no('an expired heartbeat', 'EXPIRED', plain('expired 2', { ...UNSEQUENCED, message_type: 'heartbeat', timestamp: 0, expires_at: 1 })),
-    no('expires later than 24 hours from now', 'EXPIRY_TOO_FAR', plain('far', { expires_at: NOW + 24 * HOUR + 30_001 })),
+    no(
+      'an expired heartbeat',
+      'EXPIRED',
+      plain('expired 2', { ...UNSEQUENCED, message_type: 'heartbeat', timestamp: 0, expires_at: 1 }),
+    ),
+    no(
+      'expires later than 24 hours from now',
+      'EXPIRY_TOO_FAR',
+      plain('far', { expires_at: NOW + 24 * HOUR + 30_001 }),
+    ),
     no('from the future', 'EXPIRY_TOO_FAR', plain('future', { timestamp: NOW + 30_001, expires_at: NOW + 60_000 })),
-    no('expired, by a clock that is 5 minutes ahead', 'EXPIRED', plain('skew 3', { timestamp: NOW, expires_at: NOW + 60_000 }), skewed(300_000)),
+    no(
+      'expired, by a clock that is 5 minutes ahead',
+      'EXPIRED',
+      plain('skew 3', { timestamp: NOW, expires_at: NOW + 60_000 }),
+      skewed(300_000),
+    ),
     no('a place in the order that has been used', 'STALE_SEQUENCE', plain('sequence', { sequence: 4 })),
     no('the first place of all, replayed', 'STALE_SEQUENCE', plain('sequence 1', { sequence: 1 })),
   ]
@@ -86,10 +166,27 @@ function refused(): Vector[] {
 /** Legal on the wire, and refused by a peer that does not offer it yet. */
 function notOffered(): Vector[] {
   const envelopes = [envelopeOf(draft('batch 0'), {}), envelopeOf(draft('batch 1', { sequence: 6 }), {})]
-  const signature = signBatch(envelopes.map(({ leaf }) => fromHex(leaf)), KEYS.pm)
-  const forwarded = envelopeOf(requestDraft({ message_id: idOf('msg', 'forwarded'), sender: { agent_id: 'tester-a', key: KEYS['tester-a'].publicKey.fingerprint }, recipient: { agent_id: 'pm' } }), {}, KEYS['tester-a'])
-  const hop = signHop({ forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: forwarded.leaf }, KEYS.pm)
-  const broken = signHop({ forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: hopLink(hop) }, KEYS.pm)
+  const signature = signBatch(
+    envelopes.map(({ leaf }) => fromHex(leaf)),
+    KEYS.pm,
+  )
+  const forwarded = envelopeOf(
+    requestDraft({
+      message_id: idOf('msg', 'forwarded'),
+      sender: { agent_id: 'tester-a', key: KEYS['tester-a'].publicKey.fingerprint },
+      recipient: { agent_id: 'pm' },
+    }),
+    {},
+    KEYS['tester-a'],
+  )
+  const hop = signHop(
+    { forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: forwarded.leaf },
+    KEYS.pm,
+  )
+  const broken = signHop(
+    { forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: hopLink(hop) },
+    KEYS.pm,
+  )
   return [
     no('a batch', 'BATCH_UNSUPPORTED', encodeBatch({ signature, envelopes })),
     no('a submit', 'TASK_UNSUPPORTED', plain('submit', { message_type: 'submit', call_type: 'task' })),
@@ -99,18 +196,36 @@ function notOffered(): Vector[] {
 }
 
 const broadcast = (name: string, changes: Partial<HeaderDraft> = {}) =>
-  envelopeOf(draft(name, { ...UNSEQUENCED, message_type: 'event', recipient: { topic: 'builds' }, ...changes }), { data: '构建失败' })
+  envelopeOf(draft(name, { ...UNSEQUENCED, message_type: 'event', recipient: { topic: 'builds' }, ...changes }), {
+    data: '构建失败',
+  })
 
 function broadcasts(): { accepted: Vector[]; refused: Vector[] } {
   const at = { topic: 'builds' }
   const good = broadcast('broadcast')
-  const hop = signHop({ forwarder: 'coder', next: 'reviewer', index: 0, timestamp: NOW, budget_ms: 1, previous: good.leaf }, KEYS.coder)
-  const stranger = envelopeOf(draft('broadcast 2', { ...UNSEQUENCED, message_type: 'event', recipient: { topic: 'builds' }, sender: { agent_id: 'ghost', key: KEYS.stranger.publicKey.fingerprint } }), {}, KEYS.stranger)
+  const hop = signHop(
+    { forwarder: 'coder', next: 'reviewer', index: 0, timestamp: NOW, budget_ms: 1, previous: good.leaf },
+    KEYS.coder,
+  )
+  const stranger = envelopeOf(
+    draft('broadcast 2', {
+      ...UNSEQUENCED,
+      message_type: 'event',
+      recipient: { topic: 'builds' },
+      sender: { agent_id: 'ghost', key: KEYS.stranger.publicKey.fingerprint },
+    }),
+    {},
+    KEYS.stranger,
+  )
   const single = { signature: signBatch([fromHex(good.leaf)], KEYS.pm), envelopes: [good] }
   return {
     accepted: [
       ok('a broadcast', frameOf(good), at),
-      ok('from a clock that is 10 minutes ahead', frameOf(broadcast('broadcast 3', { timestamp: NOW + 600_000, expires_at: NOW + 660_000 })), at),
+      ok(
+        'from a clock that is 10 minutes ahead',
+        frameOf(broadcast('broadcast 3', { timestamp: NOW + 600_000, expires_at: NOW + 660_000 })),
+        at,
+      ),
     ],
     refused: [
       no('of another topic', 'WRONG_RECIPIENT', frameOf(good), { topic: 'other' }),
@@ -121,8 +236,18 @@ function broadcasts(): { accepted: Vector[]; refused: Vector[] } {
       no('with another payload', 'PAYLOAD_MISMATCH', frameOf({ ...good, payload: Buffer.from('{}') }), at),
       no('with hops', 'MALFORMED', frameOf(good, [hop]), at),
       no('as a batch', 'MALFORMED', encodeBatch(single), at),
-      no('expired', 'EXPIRED', frameOf(broadcast('broadcast 6', { timestamp: NOW - 700_000, expires_at: NOW - 600_001 })), at),
-      no('from the future', 'EXPIRY_TOO_FAR', frameOf(broadcast('broadcast 7', { timestamp: NOW + 600_001, expires_at: NOW + 660_000 })), at),
+      no(
+        'expired',
+        'EXPIRED',
+        frameOf(broadcast('broadcast 6', { timestamp: NOW - 700_000, expires_at: NOW - 600_001 })),
+        at,
+      ),
+      no(
+        'from the future',
+        'EXPIRY_TOO_FAR',
+        frameOf(broadcast('broadcast 7', { timestamp: NOW + 600_001, expires_at: NOW + 660_000 })),
+        at,
+      ),
     ],
   }
 }

@@ -1,4 +1,15 @@
-import { concat, encodeJson, part, partInDomain, type SignedThing, type SigningKey, toBase64url, toFile, toHex, utf8 } from '../../src/index.ts'
+import {
+  concat,
+  encodeJson,
+  part,
+  partInDomain,
+  type SignedThing,
+  type SigningKey,
+  toBase64url,
+  toFile,
+  toHex,
+  utf8,
+} from '../../src/index.ts'
 import { fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
 import { KEYS, type Name, NOW, type Pieces, type Vector } from './scene.ts'
 
@@ -20,10 +31,24 @@ function signed(what: SignedThing, body: Uint8Array, key: SigningKey): Uint8Arra
 
 function no(name: string, kind: Kind, code: string, bytes: Uint8Array | Pieces, more: Vector = {}): Vector {
   const shown = bytes instanceof Uint8Array ? toHex(bytes) : bytes
-  return { name: `${kind}, ${name}`, kind, signer: SIGNER[kind], bytes: shown, code, ...(kind === 'certificate' ? { now: NOW } : {}), ...more }
+  return {
+    name: `${kind}, ${name}`,
+    kind,
+    signer: SIGNER[kind],
+    bytes: shown,
+    code,
+    ...(kind === 'certificate' ? { now: NOW } : {}),
+    ...more,
+  }
 }
 
-function badFields(kind: Kind, fields: Fields, bad: Record<string, readonly unknown[]>, key = KEYS.coder, more: Vector = {}): Vector[] {
+function badFields(
+  kind: Kind,
+  fields: Fields,
+  bad: Record<string, readonly unknown[]>,
+  key = KEYS.coder,
+  more: Vector = {},
+): Vector[] {
   return Object.entries(bad).flatMap(([field, values]) =>
     values.map((value) => {
       const name = `${field}: ${value === undefined ? 'left out' : JSON.stringify(value).slice(0, 60)}`
@@ -115,26 +140,49 @@ function forgeries(kind: Kind, fields: Fields): Vector[] {
   const body = encodeJson(fields)
   const good = signed(kind, body, KEYS.coder)
   const text = Buffer.from(body).toString()
-  const flipped = (at: number) => good.map((byte, index) => (index === (at + good.length) % good.length ? byte ^ 1 : byte))
-  const others = (['manifest', 'presence', 'certificate', 'envelope', 'hop', 'revocation'] as const).filter((what) => what !== kind)
+  const flipped = (at: number) =>
+    good.map((byte, index) => (index === (at + good.length) % good.length ? byte ^ 1 : byte))
+  const others = (['manifest', 'presence', 'certificate', 'envelope', 'hop', 'revocation'] as const).filter(
+    (what) => what !== kind,
+  )
   return [
     no('one bit of the signature changed', kind, 'BAD_SIGNATURE', flipped(-1)),
-    no('one letter of it changed', kind, 'BAD_SIGNATURE', concat([part(utf8(text.replace('coder', 'coden'))), good.subarray(-64)])),
+    no(
+      'one letter of it changed',
+      kind,
+      'BAD_SIGNATURE',
+      concat([part(utf8(text.replace('coder', 'coden'))), good.subarray(-64)]),
+    ),
     no('the same in other white space', kind, 'BAD_SIGNATURE', concat([part(utf8(` ${text}`)), good.subarray(-64)])),
     no('signed by a stranger', kind, 'BAD_SIGNATURE', signed(kind, body, KEYS.stranger)),
-    no('signed without its length', kind, 'BAD_SIGNATURE', concat([part(body), KEYS.coder.sign(concat([utf8(`hermes-peer/${kind}/1\0`), body]))])),
+    no(
+      'signed without its length',
+      kind,
+      'BAD_SIGNATURE',
+      concat([part(body), KEYS.coder.sign(concat([utf8(`hermes-peer/${kind}/1\0`), body]))]),
+    ),
     ...others.map((what) => no(`signed as ${what}`, kind, 'BAD_SIGNATURE', signed(what, body, KEYS.coder))),
     no('no bytes', kind, 'MALFORMED', ''),
     no('no signature', kind, 'MALFORMED', good.subarray(0, -64)),
     no('63 bytes of signature', kind, 'MALFORMED', good.subarray(0, -1)),
     no('a byte left over', kind, 'MALFORMED', concat([good, new Uint8Array(1)])),
-    no('a length with needless bytes', kind, 'MALFORMED', concat([Uint8Array.of((good[0] as number), (good[1] as number) | 0x80, 0), good.subarray(2)])),
+    no(
+      'a length with needless bytes',
+      kind,
+      'MALFORMED',
+      concat([Uint8Array.of(good[0] as number, (good[1] as number) | 0x80, 0), good.subarray(2)]),
+    ),
     no('larger than it may be', kind, 'LIMIT_EXCEEDED', 'ffff0f'),
     no('not an object', kind, 'MALFORMED', signed(kind, utf8('[]'), KEYS.coder)),
     no('not JSON', kind, 'INVALID_PAYLOAD', signed(kind, utf8(kind), KEYS.coder)),
     no('a key twice', kind, 'INVALID_PAYLOAD', signed(kind, utf8(text.replace('{', '{"agent_id":"pm",')), KEYS.coder)),
     no('__proto__', kind, 'INVALID_PAYLOAD', signed(kind, utf8(text.replace('{', '{"__proto__":{},')), KEYS.coder)),
-    no('a large integer', kind, 'INVALID_PAYLOAD', signed(kind, utf8(text.replace('{', '{"more":9007199254740993,')), KEYS.coder)),
+    no(
+      'a large integer',
+      kind,
+      'INVALID_PAYLOAD',
+      signed(kind, utf8(text.replace('{', '{"more":9007199254740993,')), KEYS.coder),
+    ),
   ]
 }
 
@@ -164,7 +212,10 @@ function files(): Vector[] {
     ['padding', { ...good, signature: `${good.signature}==` }],
     ['the other alphabet', { ...good, signature: good.signature.replace(/[-_]/g, '+') }],
     ['63 bytes of signature', { ...good, signature: good.signature.slice(0, 84) }],
-    ['bits beyond the last byte', { ...good, signature: `${good.signature.slice(0, -1)}${good.signature.endsWith('B') ? 'C' : 'B'}` }],
+    [
+      'bits beyond the last byte',
+      { ...good, signature: `${good.signature.slice(0, -1)}${good.signature.endsWith('B') ? 'C' : 'B'}` },
+    ],
     ['bytes that are no text', { ...good, document: 7 }],
   ]
   return bad.map(([name, file]) => ({ name: `file, ${name}`, kind: 'file', file, code: 'MALFORMED' }))

@@ -1,4 +1,11 @@
-import { type CapabilityEntry, type InstanceCertificate, type Manifest, type OrganisationCertificate, type Presence, toBase64url } from '../../src/index.ts'
+import {
+  type CapabilityEntry,
+  type InstanceCertificate,
+  type Manifest,
+  type OrganisationCertificate,
+  type Presence,
+  toBase64url,
+} from '../../src/index.ts'
 import { KEYS, NETWORK, NOW } from './scene.ts'
 
 const CAPABILITY: CapabilityEntry = {
@@ -24,7 +31,16 @@ export const MANIFEST: Manifest = {
   description: '',
   capabilities: [
     CAPABILITY,
-    { ...CAPABILITY, name: 'fix-test@2', call_type: 'task', effects: 'once', errors: {}, labels: {}, constraints: {}, negative_capabilities: [] },
+    {
+      ...CAPABILITY,
+      name: 'fix-test@2',
+      call_type: 'task',
+      effects: 'once',
+      errors: {},
+      labels: {},
+      constraints: {},
+      negative_capabilities: [],
+    },
   ],
 }
 
@@ -67,5 +83,7 @@ export const ORGANISATION: OrganisationCertificate = {
 
 /** What a document says, with its keys in base64url as they stand in it. */
 export function fieldsOf(value: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).map(([field, one]) => [field, one instanceof Uint8Array ? toBase64url(one) : one]))
+  return Object.fromEntries(
+    Object.entries(value).map(([field, one]) => [field, one instanceof Uint8Array ? toBase64url(one) : one]),
+  )
 }

@@ -13,7 +13,13 @@ import { documentFaults } from './document-faults.ts'
 import { fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
 import { KEYS, type Name, NOW, type Vector } from './scene.ts'
 
-function written(name: string, kind: string, value: object, signer: Name, sign: (key: SigningKey) => Uint8Array): Vector {
+function written(
+  name: string,
+  kind: string,
+  value: object,
+  signer: Name,
+  sign: (key: SigningKey) => Uint8Array,
+): Vector {
   const bytes = sign(KEYS[signer])
   return { name, kind, signer, value: fieldsOf(value), bytes: toHex(bytes), file: toFile(bytes) }
 }
@@ -23,8 +29,16 @@ function accepted(): Vector[] {
     ...written(name, 'manifest', value, 'coder', (key) => signManifest(value, key)),
     digest: manifestDigest(signManifest(value, KEYS.coder)),
   })
-  const presence = (name: string, value: Presence) => written(name, 'presence', value, 'coder', (key) => signPresence(value, key))
-  const leaving: Presence = { ...PRESENCE, state: 'leaving', load: 100, success_rate_15m: 1, addresses: [], capabilities: [] }
+  const presence = (name: string, value: Presence) =>
+    written(name, 'presence', value, 'coder', (key) => signPresence(value, key))
+  const leaving: Presence = {
+    ...PRESENCE,
+    state: 'leaving',
+    load: 100,
+    success_rate_15m: 1,
+    addresses: [],
+    capabilities: [],
+  }
   return [
     manifest('manifest', MANIFEST),
     manifest('manifest without capabilities', { ...MANIFEST, capabilities: [], description: '什么都不做' }),
@@ -32,11 +46,15 @@ function accepted(): Vector[] {
     presence('presence, draining', { ...PRESENCE, state: 'draining', load: 0, success_rate_15m: 0, queue_depth: 0 }),
     presence('presence, leaving', leaving),
     {
-      ...written('certificate of an instance', 'certificate', INSTANCE, 'coder', (key) => signCertificate(INSTANCE, key)),
+      ...written('certificate of an instance', 'certificate', INSTANCE, 'coder', (key) =>
+        signCertificate(INSTANCE, key),
+      ),
       now: NOW,
     },
     {
-      ...written('certificate of an organisation', 'certificate', ORGANISATION, 'organisation', (key) => signCertificate(ORGANISATION, key)),
+      ...written('certificate of an organisation', 'certificate', ORGANISATION, 'organisation', (key) =>
+        signCertificate(ORGANISATION, key),
+      ),
       now: NOW,
     },
   ]

@@ -1,18 +1,32 @@
-import { ERROR_TABLE, type ErrorCode, type ErrorRow, fromWireError, HermesError, type HermesErrorOptions, toWireError } from '../../src/index.ts'
+import {
+  ERROR_TABLE,
+  type ErrorCode,
+  type ErrorRow,
+  fromWireError,
+  HermesError,
+  type HermesErrorOptions,
+  toWireError,
+} from '../../src/index.ts'
 import type { Vector } from './scene.ts'
 
 /** Codes that the wire text names or needs; the sentence and the hint are for people and may change. */
 function table(): Vector[] {
-  return Object.entries(ERROR_TABLE as Record<string, ErrorRow>).map(([code, { source, retryable, notStarted, local }]) => ({
-    code,
-    source,
-    retryable,
-    not_started: notStarted === true,
-    local: local === true,
-  }))
+  return Object.entries(ERROR_TABLE as Record<string, ErrorRow>).map(
+    ([code, { source, retryable, notStarted, local }]) => ({
+      code,
+      source,
+      retryable,
+      not_started: notStarted === true,
+      local: local === true,
+    }),
+  )
 }
 
-function told(name: string, code: ErrorCode, options: HermesErrorOptions & { declared?: { name: string; data: unknown } }): Vector {
+function told(
+  name: string,
+  code: ErrorCode,
+  options: HermesErrorOptions & { declared?: { name: string; data: unknown } },
+): Vector {
   return { name, code, options, payload: toWireError(new HermesError(code, options)) }
 }
 
@@ -21,7 +35,11 @@ function written(): Vector[] {
     told('everything', 'BUSY', { message: '忙 🐝', details: { waiting: 12 }, retryAfterMs: 250 }),
     told('details left out when there are none', 'EXPIRED', { message: 'expired 5 ms ago' }),
     told('a long message is cut', 'HANDLER_ERROR', { message: 'x'.repeat(2000) }),
-    told('a code that is only local', 'NO_CANDIDATE', { message: 'secret', details: { candidates: ['secret'] }, retryAfterMs: 1 }),
+    told('a code that is only local', 'NO_CANDIDATE', {
+      message: 'secret',
+      details: { candidates: ['secret'] },
+      retryAfterMs: 1,
+    }),
     told('a source other than that of the table', 'HANDLER_ERROR', { message: 'the model refused', source: 'llm' }),
     told('an error that the capability declares', 'HANDLER_ERROR', {
       message: 'the test passes',

@@ -11,7 +11,7 @@ import {
   toHex,
   utf8,
 } from '../../src/index.ts'
-import { type Pieces, type Vector } from './scene.ts'
+import type { Pieces, Vector } from './scene.ts'
 
 // To cut a frame into its parts nobody looks inside them, so these are short and easy to see in a dump.
 const HEADER = utf8('header')
@@ -92,17 +92,29 @@ function refused(): Vector[] {
     no('tag 0, 63 bytes of signature', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE.subarray(1))),
     no('tag 0, no count of hops', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE)),
     no('tag 0, a byte left over', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE, byte(0, 0))),
-    no('tag 0, a header length with needless bytes', 'MALFORMED', frame(byte(0, 0x86, 0), HEADER, part(PAYLOAD), SIGNATURE, byte(0))),
+    no(
+      'tag 0, a header length with needless bytes',
+      'MALFORMED',
+      frame(byte(0, 0x86, 0), HEADER, part(PAYLOAD), SIGNATURE, byte(0)),
+    ),
     no('tag 0, a count of hops with needless bytes', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE, byte(0x80, 0))),
     no('tag 0, a header of 4,097 bytes', 'LIMIT_EXCEEDED', frame(byte(0, 0x81, 0x20))),
-    no('tag 0, a payload that passes 1 MiB with its header', 'LIMIT_EXCEEDED', frame(byte(0), part(HEADER), byte(0xfb, 0xff, 0x3f))),
+    no(
+      'tag 0, a payload that passes 1 MiB with its header',
+      'LIMIT_EXCEEDED',
+      frame(byte(0), part(HEADER), byte(0xfb, 0xff, 0x3f)),
+    ),
     no('tag 0, eight hops', 'LIMIT_EXCEEDED', frame(byte(0), PARTS, SIGNATURE, byte(8))),
     no('tag 0, a hop too few', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE, byte(1))),
     no('tag 0, a hop without signature', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE, byte(1), part(utf8('{}')))),
     no('tag 0, a hop of 8,193 bytes', 'LIMIT_EXCEEDED', frame(byte(0), PARTS, SIGNATURE, byte(1, 0x81, 0x40))),
     no('tag 0, hops of more than 8 KiB', 'LIMIT_EXCEEDED', manyHops(5, 1600)),
     no('tag 1, a proof cut off', 'MALFORMED', frame(byte(1), PARTS, proof(2, 5, 2))),
-    no('tag 1, a sibling too many, which reads as a count of 119 hops', 'LIMIT_EXCEEDED', frame(byte(1), PARTS, proof(2, 5, 4), byte(0))),
+    no(
+      'tag 1, a sibling too many, which reads as a count of 119 hops',
+      'LIMIT_EXCEEDED',
+      frame(byte(1), PARTS, proof(2, 5, 4), byte(0)),
+    ),
     no('tag 1, count 0', 'BAD_PROOF', frame(byte(1), PARTS, proof(0, 0, 0), byte(0))),
     no('tag 1, count 17', 'BAD_PROOF', frame(byte(1), PARTS, proof(0, 17, 5), byte(0))),
     no('tag 1, an index beyond the count', 'BAD_PROOF', frame(byte(1), PARTS, proof(5, 5, 3), byte(0))),

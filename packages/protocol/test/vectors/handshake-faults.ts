@@ -13,7 +13,18 @@ const HELLO: Record<string, readonly unknown[]> = {
   agent_id: [undefined, null, '', 'Pm', 'a//b'],
   key: [undefined, null, '', url(31), url(33), `${url(31)}B`],
   certificates: [undefined, null, 'x', [1], ['='], ['AA', 'AA', 'AA']],
-  limits: [undefined, null, 7, [], {}, { max_envelope_bytes: 1 }, { max_in_flight: 1 }, { max_envelope_bytes: 0, max_in_flight: 1 }, { max_envelope_bytes: 1, max_in_flight: -1 }, { max_envelope_bytes: '1', max_in_flight: 1 }],
+  limits: [
+    undefined,
+    null,
+    7,
+    [],
+    {},
+    { max_envelope_bytes: 1 },
+    { max_in_flight: 1 },
+    { max_envelope_bytes: 0, max_in_flight: 1 },
+    { max_envelope_bytes: 1, max_in_flight: -1 },
+    { max_envelope_bytes: '1', max_in_flight: 1 },
+  ],
   time: [undefined, null, -1, '0'],
 }
 
@@ -55,7 +66,12 @@ function faultsOf(kind: string, fields: object, bad: Record<string, readonly unk
 
 function spellingFaults(fields: object): Vector[] {
   const text = JSON.stringify(fields)
-  const no = (name: string, bytes: Pieces): Vector => ({ name: `hello, ${name}`, kind: 'hello', bytes, code: 'MALFORMED' })
+  const no = (name: string, bytes: Pieces): Vector => ({
+    name: `hello, ${name}`,
+    kind: 'hello',
+    bytes,
+    code: 'MALFORMED',
+  })
   return [
     no('no bytes', ''),
     no('not JSON', hexOf('hello')),
@@ -67,7 +83,12 @@ function spellingFaults(fields: object): Vector[] {
     no('a fraction', hexOf(text.replace(/"time":(\d+)/, '"time":$1.5'))),
     no('a fraction in an unknown key', hexOf(text.replace('{', '{"x":1.5,'))),
     no('__proto__ as an unknown key', hexOf(text.replace('{', '{"__proto__":{},'))),
-    no('an unknown key nested too deeply', [hexOf('{"x":'), { repeat: '5b', times: 33 }, { repeat: '5d', times: 33 }, hexOf(text.replace('{', ','))]),
+    no('an unknown key nested too deeply', [
+      hexOf('{"x":'),
+      { repeat: '5b', times: 33 },
+      { repeat: '5d', times: 33 },
+      hexOf(text.replace('{', ',')),
+    ]),
   ]
 }
 

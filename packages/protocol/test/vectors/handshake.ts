@@ -1,62 +1,21 @@
 import {
-  type Challenge,
   concat,
   encodeHello,
   encodeProof,
   encodeRefusal,
   type Hello,
   inDomain,
-  LINK_PROTOCOL,
-  type Proof,
   peerIdOf,
   sha256,
-  sha256Hex,
-  signTranscript,
   toBase64url,
   toHex,
   transcriptOf,
   utf8,
-  type Welcome,
 } from '../../src/index.ts'
+import { decisions } from './handshake-decisions.ts'
 import { handshakeFaults } from './handshake-faults.ts'
-import { KEYS, type Name, NETWORK, NOW, type Vector } from './scene.ts'
-
-export function helloOf(name: Name, changes: Partial<Hello> = {}): Hello {
-  return {
-    versions: ['1.0'],
-    content_types: ['application/json', 'application/msgpack'],
-    features: [],
-    network: NETWORK,
-    nonce: sha256(utf8(`nonce of ${name}`)),
-    agent_id: name,
-    key: KEYS[name].publicKey.raw,
-    certificates: [],
-    limits: { max_envelope_bytes: 1_048_576, max_in_flight: 256 },
-    time: NOW,
-    ...changes,
-  }
-}
-
-const CHOSEN: Challenge['chosen'] = { version: '1.0', content_types: ['application/json', 'application/msgpack'], features: [] }
-
-export function challengeOf(name: Name, changes: Partial<Challenge> = {}): Challenge {
-  return { ...helloOf(name, { time: NOW + 20 }), chosen: CHOSEN, ...changes }
-}
-
-export const PROOF: Proof = {
-  epoch: NOW - 60_000,
-  next_sequence: 1,
-  seen_epoch: 0,
-  manifest_digest: sha256Hex(utf8('manifest of pm')),
-}
-
-export const WELCOME: Welcome = {
-  epoch: NOW - 50_000,
-  next_sequence: 42,
-  seen_epoch: NOW - 60_000,
-  manifest_digest: sha256Hex(utf8('manifest of coder')),
-  link_id: '0123456789abcdef',
-}
+import { CHOSEN, type Context, challengeOf, conversation, helloOf, PROOF, WELCOME } from './handshake-samples.ts'
+import { KEYS, type Name, NOW, type Vector } from './scene.ts'
 
 /** The JSON of a message, its length taken off. */
 const textOf = (message: Uint8Array) => Buffer.from(message.subarray(message.length > 128 ? 2 : 1)).toString('latin1')
@@ -75,9 +34,21 @@ function messages(): Vector[] {
   const certificates = [utf8('a signed document'), utf8('another')]
   return [
     hello('hello', helloOf('pm')),
-    hello('hello with features and certificates', helloOf('billing/ledger', { versions: ['1.0', '1.1', '2.0'], features: ['batch', 'future_thing-2'], certificates })),
+    hello(
+      'hello with features and certificates',
+      helloOf('billing/ledger', {
+        versions: ['1.0', '1.1', '2.0'],
+        features: ['batch', 'future_thing-2'],
+        certificates,
+      }),
+    ),
     hello('hello of a peer that takes JSON only', helloOf('pm', { content_types: ['application/json'] })),
-    { name: 'challenge', kind: 'challenge', text: textOf(encodeHello(challengeOf('coder'))), fields: shown(challengeOf('coder')) },
+    {
+      name: 'challenge',
+      kind: 'challenge',
+      text: textOf(encodeHello(challengeOf('coder'))),
+      fields: shown(challengeOf('coder')),
+    },
     { name: 'proof', kind: 'proof', text: textOf(encodeProof(PROOF)), fields: PROOF },
     { name: 'welcome', kind: 'welcome', text: textOf(encodeProof(WELCOME)), fields: WELCOME },
   ]
@@ -88,8 +59,18 @@ function spellings(): Vector[] {
   const fields = shown(helloOf('pm'))
   const text = (value: object) => JSON.stringify(value)
   return [
-    { name: 'keys in another order', kind: 'hello', text: text(Object.fromEntries(Object.entries(fields).reverse())), fields },
-    { name: 'unknown keys are ignored', kind: 'hello', text: text({ ...fields, mood: 'good', more: [1, { x: null }] }), fields },
+    {
+      name: 'keys in another order',
+      kind: 'hello',
+      text: text(Object.fromEntries(Object.entries(fields).reverse())),
+      fields,
+    },
+    {
+      name: 'unknown keys are ignored',
+      kind: 'hello',
+      text: text({ ...fields, mood: 'good', more: [1, { x: null }] }),
+      fields,
+    },
     {
       name: 'a content type that is not known is left out',
       kind: 'hello',
@@ -101,11 +82,22 @@ function spellings(): Vector[] {
 }
 
 function refusals(): Vector[] {
-  const codes = ['HANDSHAKE_REFUSED', 'UNSUPPORTED_VERSION', 'NOT_ALLOWED', 'IDENTITY_MISMATCH', 'DUPLICATE_AGENT'] as const
+  const codes = [
+    'HANDSHAKE_REFUSED',
+    'UNSUPPORTED_VERSION',
+    'NOT_ALLOWED',
+    'IDENTITY_MISMATCH',
+    'DUPLICATE_AGENT',
+  ] as const
   const odd = (name: string, text: string): Vector => ({ name, text, code: 'HANDSHAKE_REFUSED' })
   return [
     ...codes.map((error_code) => {
-      return { name: error_code, written: { error_code }, text: textOf(encodeRefusal({ error_code })), code: error_code }
+      return {
+        name: error_code,
+        written: { error_code },
+        text: textOf(encodeRefusal({ error_code })),
+        code: error_code,
+      }
     }),
     {
       name: 'CLOCK_SKEW with the offset',
@@ -122,31 +114,6 @@ function refusals(): Vector[] {
   ]
 }
 
-/** A whole handshake between `pm` (I) and `coder` (R), with its transcripts and signatures. */
-export function conversation(): { hello: Uint8Array; challenge: Uint8Array; proof: Uint8Array; welcome: Uint8Array; context: Context } {
-  const context: Context = {
-    network: NETWORK,
-    protocol: LINK_PROTOCOL,
-    initiator: peerIdOf(KEYS.pm.publicKey.raw),
-    responder: peerIdOf(KEYS.coder.publicKey.raw),
-  }
-  const hello = encodeHello(helloOf('pm'))
-  const challenge = encodeHello(challengeOf('coder'))
-  const three = encodeProof(PROOF)
-  const proof = concat([three, signTranscript('proof', { ...context, messages: [hello, challenge, three] }, KEYS.pm)])
-  const four = encodeProof(WELCOME)
-  const all = [hello, challenge, proof, four]
-  const welcome = concat([four, signTranscript('welcome', { ...context, messages: all }, KEYS.coder)])
-  return { hello, challenge, proof, welcome, context }
-}
-
-export interface Context {
-  network: string
-  protocol: string
-  initiator: string
-  responder: string
-}
-
 interface Turn {
   name: string
   what?: 'proof' | 'welcome'
@@ -159,7 +126,10 @@ function transcripts(): { accepted: Vector[]; refused: Vector[] } {
   const { hello, challenge, proof, welcome, context } = conversation()
   const three = proof.subarray(0, -64)
   const four = welcome.subarray(0, -64)
-  const entry = (signature: Uint8Array, { name, what = 'proof', signer = 'pm', context: changes, messages }: Turn): Vector => ({
+  const entry = (
+    signature: Uint8Array,
+    { name, what = 'proof', signer = 'pm', context: changes, messages }: Turn,
+  ): Vector => ({
     name,
     what,
     signer,
@@ -179,28 +149,65 @@ function transcripts(): { accepted: Vector[]; refused: Vector[] } {
   return {
     accepted: [
       accept(ofProof, { name: 'message 3', messages: first }),
-      accept(ofWelcome, { name: 'message 4', what: 'welcome', signer: 'coder', messages: [hello, challenge, proof, four] }),
+      accept(ofWelcome, {
+        name: 'message 4',
+        what: 'welcome',
+        signer: 'coder',
+        messages: [hello, challenge, proof, four],
+      }),
     ],
     refused: [
       no({ name: 'of another network', context: { network: 'other' }, messages: first }),
       no({ name: 'of another protocol', context: { protocol: '/hermes/stream/1.0.0' }, messages: first }),
-      no({ name: 'roles swapped', context: { initiator: context.responder, responder: context.initiator }, messages: first }),
-      no({ name: 'relayed: another initiator', context: { initiator: peerIdOf(KEYS.stranger.publicKey.raw) }, messages: first }),
-      no({ name: 'relayed: another responder', context: { responder: peerIdOf(KEYS.stranger.publicKey.raw) }, messages: first }),
+      no({
+        name: 'roles swapped',
+        context: { initiator: context.responder, responder: context.initiator },
+        messages: first,
+      }),
+      no({
+        name: 'relayed: another initiator',
+        context: { initiator: peerIdOf(KEYS.stranger.publicKey.raw) },
+        messages: first,
+      }),
+      no({
+        name: 'relayed: another responder',
+        context: { responder: peerIdOf(KEYS.stranger.publicKey.raw) },
+        messages: first,
+      }),
       no({ name: 'another hello', messages: [encodeHello(helloOf('pm', { time: NOW + 1 })), challenge, three] }),
-      no({ name: 'another challenge: a replay', messages: [hello, encodeHello(challengeOf('coder', { nonce: sha256(utf8('fresh')) })), three] }),
-      no({ name: 'a feature taken out of the challenge', messages: [hello, encodeHello(challengeOf('coder', { versions: ['1.1'] })), three] }),
+      no({
+        name: 'another challenge: a replay',
+        messages: [hello, encodeHello(challengeOf('coder', { nonce: sha256(utf8('fresh')) })), three],
+      }),
+      no({
+        name: 'a feature taken out of the challenge',
+        messages: [hello, encodeHello(challengeOf('coder', { versions: ['1.1'] })), three],
+      }),
       no({ name: 'another proof', messages: [hello, challenge, encodeProof({ ...PROOF, next_sequence: 2 })] }),
       no({ name: 'without message 3', messages: [hello, challenge] }),
       no({ name: 'with its own signature', messages: [hello, challenge, proof] }),
       no({ name: 'by another key', signer: 'stranger', messages: first }),
       no({ name: 'a welcome in the place of a proof', messages: [hello, challenge, proof, four] }, ofWelcome),
       no({ name: 'a proof in the place of a welcome', what: 'welcome', messages: first }),
-      no({ name: 'message 4 over a message 3 without its signature', what: 'welcome', signer: 'coder', messages: [hello, challenge, three, four] }, ofWelcome),
+      no(
+        {
+          name: 'message 4 over a message 3 without its signature',
+          what: 'welcome',
+          signer: 'coder',
+          messages: [hello, challenge, three, four],
+        },
+        ofWelcome,
+      ),
       no({ name: 'signed without the domain', messages: first }, KEYS.pm.sign(raw)),
       no({ name: 'signed as an envelope', messages: first }, KEYS.pm.sign(inDomain('envelope', raw))),
-      no({ name: 'the transcript domain instead of that of the proof', messages: first }, KEYS.pm.sign(inDomain('transcript', raw))),
-      no({ name: 'the messages signed without their lengths', messages: first }, KEYS.pm.sign(inDomain('proof', sha256(concat(first))))),
+      no(
+        { name: 'the transcript domain instead of that of the proof', messages: first },
+        KEYS.pm.sign(inDomain('transcript', raw)),
+      ),
+      no(
+        { name: 'the messages signed without their lengths', messages: first },
+        KEYS.pm.sign(inDomain('proof', sha256(concat(first)))),
+      ),
     ],
   }
 }
@@ -215,7 +222,7 @@ export function handshakeVectors(): Vector {
   const signatures = transcripts()
   return {
     about:
-      'Handshake. `text` is the JSON of a message (ASCII), on the wire part(text), for proof and welcome followed by 64 bytes of signature. `fields`: what it says. `conversation`: the four messages of pm (I) and coder (R) as sent, hex. `transcripts`: what is signed for messages 3 and 4.',
+      'Handshake. `text` is the JSON of a message (ASCII), on the wire part(text), for proof and welcome followed by 64 bytes of signature. `fields`: what it says. `conversation`: the four messages of pm (I) and coder (R) as sent, hex. `transcripts`: what is signed for messages 3 and 4. `decisions`: how each side judges each message, in a conversation like that one.',
     conversation: wire(),
     accepted: messages(),
     spellings: spellings(),
@@ -223,6 +230,6 @@ export function handshakeVectors(): Vector {
     refusals: refusals(),
     transcripts: signatures.accepted,
     refused_transcripts: signatures.refused,
+    decisions: decisions(),
   }
 }
-

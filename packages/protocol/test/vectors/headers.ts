@@ -179,4 +179,3 @@ export function headerVectors(): Vector {
     refused: headerFaults(plainFields()),
   }
 }
-

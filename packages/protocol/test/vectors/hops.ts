@@ -1,4 +1,18 @@
-import { encodeProven, fromHex, type Hop, hopLink, inDomain, partInDomain, proofOf, type SignedHop, type SigningKey, signBatch, signHop, toHex, utf8 } from '../../src/index.ts'
+import {
+  encodeProven,
+  fromHex,
+  type Hop,
+  hopLink,
+  inDomain,
+  partInDomain,
+  proofOf,
+  type SignedHop,
+  type SigningKey,
+  signBatch,
+  signHop,
+  toHex,
+  utf8,
+} from '../../src/index.ts'
 import { type Envelope, envelopeOf, frameOf, idOf, KEYS, type Name, NOW, requestDraft, type Vector } from './scene.ts'
 
 const ENVELOPE = envelopeOf(requestDraft({ message_id: idOf('msg', 'hops') }), { input: { 转交: true } })
@@ -35,12 +49,19 @@ interface Situation {
   envelope?: Envelope
 }
 
-function vector(name: string, hops: readonly SignedHop[], { self = 'reviewer', neighbour = 'tester-a', envelope = ENVELOPE }: Situation = {}): Vector {
+function vector(
+  name: string,
+  hops: readonly SignedHop[],
+  { self = 'reviewer', neighbour = 'tester-a', envelope = ENVELOPE }: Situation = {},
+): Vector {
   return {
     name,
     self,
     neighbour,
-    hops: hops.map(({ body, signature }) => ({ json: Buffer.from(body).toString('latin1'), signature: toHex(signature) })),
+    hops: hops.map(({ body, signature }) => ({
+      json: Buffer.from(body).toString('latin1'),
+      signature: toHex(signature),
+    })),
     bytes: toHex(frameOf(envelope, hops)),
   }
 }
@@ -54,8 +75,13 @@ function accepted(): Vector[] {
     requestDraft({ message_id: idOf('msg', 'hops via'), recipient: { capability: 'fix-test', via: 'coder' } }),
     { input: {} },
   )
-  const budget = (hops: SignedHop[]) => ({ budget_ms: (JSON.parse(Buffer.from(hops.at(-1)?.body ?? []).toString()) as Hop).budget_ms })
-  const ok = (name: string, hops: SignedHop[], situation?: Situation) => ({ ...vector(name, hops, situation), ...budget(hops) })
+  const budget = (hops: SignedHop[]) => ({
+    budget_ms: (JSON.parse(Buffer.from(hops.at(-1)?.body ?? []).toString()) as Hop).budget_ms,
+  })
+  const ok = (name: string, hops: SignedHop[], situation?: Situation) => ({
+    ...vector(name, hops, situation),
+    ...budget(hops),
+  })
   return [
     ok('one hop', chain(ONE), { self: 'tester-a', neighbour: 'coder' }),
     ok('two hops', chain(TWO)),
@@ -95,7 +121,12 @@ function refused(): Vector[] {
   const none = envelopeOf(requestDraft({ message_id: idOf('msg', 'hops 0'), max_hops: 0 }), {})
   return [
     no('more hops than max_hops', chain(TWO, limited.leaf), { envelope: limited }, 'TTL_EXPIRED'),
-    no('a hop where max_hops is 0', chain(ONE, none.leaf), { envelope: none, self: 'tester-a', neighbour: 'coder' }, 'TTL_EXPIRED'),
+    no(
+      'a hop where max_hops is 0',
+      chain(ONE, none.leaf),
+      { envelope: none, self: 'tester-a', neighbour: 'coder' },
+      'TTL_EXPIRED',
+    ),
     no('the first forwarder was not addressed', chain([{ from: 'tester-a', to: 'reviewer' }])),
     no('the last forwarder is not the neighbour', chain(TWO), { neighbour: 'coder' }),
     no('meant for another agent', chain(TWO), { self: 'billing/ledger' }),
@@ -104,20 +135,45 @@ function refused(): Vector[] {
     no('the second hop names the hash of other bytes', second({ previous: 'ab'.repeat(32) })),
     no('an index that is too high', second({ index: 2 })),
     no('an index twice', second({ index: 0 })),
-    no('a forwarder that the hop before did not lead to', chain([{ from: 'coder', to: 'billing/ledger' }, TWO[1] as Step])),
-    no('an agent twice', chain([...ONE, { from: 'tester-a', to: 'coder' }, { from: 'coder', to: 'reviewer' }]), { neighbour: 'coder' }),
-    no('handed to oneself', chain([{ from: 'coder', to: 'coder' }, { from: 'coder', to: 'reviewer' }]), { neighbour: 'coder' }),
+    no(
+      'a forwarder that the hop before did not lead to',
+      chain([{ from: 'coder', to: 'billing/ledger' }, TWO[1] as Step]),
+    ),
+    no('an agent twice', chain([...ONE, { from: 'tester-a', to: 'coder' }, { from: 'coder', to: 'reviewer' }]), {
+      neighbour: 'coder',
+    }),
+    no(
+      'handed to oneself',
+      chain([
+        { from: 'coder', to: 'coder' },
+        { from: 'coder', to: 'reviewer' },
+      ]),
+      { neighbour: 'coder' },
+    ),
     no('back to an agent that has forwarded it', chain([...ONE, { from: 'tester-a', to: 'coder' }]), { self: 'coder' }),
     no('back to its originator', chain([...ONE, { from: 'tester-a', to: 'pm' }]), { self: 'pm' }),
-    no('forwarded by its originator', chain([{ from: 'coder', to: 'pm' }, { from: 'pm', to: 'reviewer' }]), { neighbour: 'pm' }),
+    no(
+      'forwarded by its originator',
+      chain([
+        { from: 'coder', to: 'pm' },
+        { from: 'pm', to: 'reviewer' },
+      ]),
+      { neighbour: 'pm' },
+    ),
     no('signed by another agent', second({}, KEYS.stranger)),
-    no('the signatures of two hops swapped', [{ ...good[0], signature: good[1].signature }, { ...good[1], signature: good[0].signature }]),
+    no('the signatures of two hops swapped', [
+      { ...good[0], signature: good[1].signature },
+      { ...good[1], signature: good[0].signature },
+    ]),
     no('two hops swapped', [good[1], good[0]]),
     no('the first hop left out', [good[1]]),
     no('the last hop left out', [good[0]]),
     no('a budget raised after signing', [good[0], { ...good[1], body: utf8(json.replace('58000', '59999')) }]),
     no('signed as an envelope', [good[0], resigned(json, 'envelope')]),
-    no('signed without its length', [good[0], { ...good[1], signature: KEYS['tester-a'].sign(inDomain('hop', good[1].body)) }]),
+    no('signed without its length', [
+      good[0],
+      { ...good[1], signature: KEYS['tester-a'].sign(inDomain('hop', good[1].body)) },
+    ]),
     no('by an agent whose key is not known', unknownForwarder(), { neighbour: 'ghost' }),
     malformed('not JSON', 'hop'),
     malformed('white space', json.replace(',', ', ')),

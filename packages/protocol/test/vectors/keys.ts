@@ -33,7 +33,11 @@ function smallOrder(): Vector[] {
     ['order 4, y not reduced (p)', P, 0],
     ['order 4, negative, y not reduced (p)', P, 1],
   ]
-  return points.map(([name, y, sign]) => ({ name: `small order: ${name}`, public_key: encoding(y, sign), code: 'BAD_KEY' }))
+  return points.map(([name, y, sign]) => ({
+    name: `small order: ${name}`,
+    public_key: encoding(y, sign),
+    code: 'BAD_KEY',
+  }))
 }
 
 function otherKeys(): Vector[] {
@@ -81,7 +85,8 @@ function signatures(): Vector[] {
 
 export function keyVectors(): Vector {
   return {
-    about: 'Ed25519 keys: the seeds that all files sign with, fingerprint and peer id of each; keys to refuse; signatures.',
+    about:
+      'Ed25519 keys: the seeds that all files sign with, fingerprint and peer id of each; keys to refuse; signatures.',
     keys: (Object.keys(KEYS) as Name[]).map((name) => {
       const { seed, publicKey } = KEYS[name]
       return {

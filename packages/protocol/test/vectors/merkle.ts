@@ -56,7 +56,8 @@ function refused(): Vector[] {
   const good = proofOf(leaves, 2, signature)
   const change = (at: number, value: number) => Uint8Array.from(good, (byte, index) => (index === at ? value : byte))
   const flip = (at: number) => change(at, (good[at] as number) ^ 1)
-  const siblings = (order: number[]) => [0, 1, 2].map((k) => good.subarray(66 + 32 * (order[k] ?? 0), 98 + 32 * (order[k] ?? 0)))
+  const siblings = (order: number[]) =>
+    [0, 1, 2].map((k) => good.subarray(66 + 32 * (order[k] ?? 0), 98 + 32 * (order[k] ?? 0)))
   const no = (name: string, proof: Uint8Array, leaf: Uint8Array = third): Vector => {
     return { name, leaf: toHex(leaf), proof: toHex(proof), code: 'BAD_PROOF' }
   }
@@ -82,7 +83,10 @@ function refused(): Vector[] {
     no('a count with needless bytes', concat([good.subarray(0, 65), Uint8Array.of(0x85, 0), good.subarray(66)])),
     no('signed by another key', proofOf(leaves, 2, signBatch(leaves, KEYS.stranger))),
     no('signed for a tree of another count', proofOf(leaves, 2, signBatch(LEAVES.slice(0, 4), KEYS.pm))),
-    no('the root signed as an envelope', proofOf(leaves, 2, KEYS.pm.sign(inDomain('envelope', concat([Uint8Array.of(5), root]))))),
+    no(
+      'the root signed as an envelope',
+      proofOf(leaves, 2, KEYS.pm.sign(inDomain('envelope', concat([Uint8Array.of(5), root])))),
+    ),
     no('the root signed without the count', proofOf(leaves, 2, KEYS.pm.sign(inDomain('batch', root)))),
   ]
 }

@@ -39,7 +39,8 @@ const letters = 'AZaz09AZaz09AZaz'
 
 export function nameVectors(): Vector {
   return {
-    about: 'Names and ids: the spellings that are legal, compared byte by byte, and others. Refused: INVALID_NAME where a name is given by a user, MALFORMED in a header.',
+    about:
+      'Names and ids: the spellings that are legal, compared byte by byte, and others. Refused: INVALID_NAME where a name is given by a user, MALFORMED in a header.',
     network: { accepted: NAMES, refused: [...LOOK_ALIKES, 'a/b', 'a@2'] },
     topic: { accepted: NAMES, refused: [...LOOK_ALIKES, 'a/b', 'a@2'] },
     capability: {

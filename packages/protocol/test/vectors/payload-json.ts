@@ -8,7 +8,10 @@ export const DATA: readonly (readonly [string, unknown])[] = [
   ['a text', 'text'],
   ['an empty text', ''],
   ['empty containers', { list: [], object: {}, text: '' }],
-  ['keys whose order differs by code point and by UTF-16 unit, in neither order', { '\u20ac': 1, '\ud83d\ude00': 2, '\ufb33': 3 }],
+  [
+    'keys whose order differs by code point and by UTF-16 unit, in neither order',
+    { '\u20ac': 1, '\ud83d\ude00': 2, '\ufb33': 3 },
+  ],
   ['the same keys by code point', { '\u20ac': 1, '\ufb33': 3, '\ud83d\ude00': 2 }],
   ['Chinese', { 任务: '找出破坏测试的提交', 状态: '完成' }],
   ['emoji, with a joiner, a skin tone and a flag', { '👩‍💻': ['👍🏽', '🇨🇳', '🏳️‍🌈'] }],
@@ -48,7 +51,10 @@ const SPELLINGS: readonly (readonly [string, string])[] = [
   ['a large integer with an exponent is a double', '9007199254740993e0'],
 ]
 
-const NESTED = (levels: number): Pieces => [{ repeat: '5b', times: levels }, { repeat: '5d', times: levels }]
+const NESTED = (levels: number): Pieces => [
+  { repeat: '5b', times: levels },
+  { repeat: '5d', times: levels },
+]
 /** A list of objects of one key each. */
 const KEYS = (count: number): Pieces => ['5b', { repeat: hexOf('{"a":0},'), times: count - 1 }, hexOf('{"a":0}]')]
 
@@ -139,4 +145,3 @@ export function jsonPayloadVectors(): Vector {
     ],
   }
 }
-

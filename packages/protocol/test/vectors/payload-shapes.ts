@@ -11,7 +11,19 @@ const SHAPES: Record<string, { accepted: readonly unknown[]; refused: readonly u
       { input: '只要文字' },
       { input: [1, 2], context: { delegation: 'x' }, constraints: { max_tokens: 5 }, action: 'fix' },
     ],
-    refused: [null, [], 'text', {}, { output: 1 }, { input: 1, more: 1 }, { input: 1, context: [] }, { input: 1, constraints: 7 }, { input: 1, action: '' }, { input: 1, action: 'a'.repeat(129) }, { input: 1, action: 7 }],
+    refused: [
+      null,
+      [],
+      'text',
+      {},
+      { output: 1 },
+      { input: 1, more: 1 },
+      { input: 1, context: [] },
+      { input: 1, constraints: 7 },
+      { input: 1, action: '' },
+      { input: 1, action: 'a'.repeat(129) },
+      { input: 1, action: 7 },
+    ],
   },
   response: {
     accepted: [
@@ -19,25 +31,61 @@ const SHAPES: Record<string, { accepted: readonly unknown[]; refused: readonly u
       { output: {}, status: 'completed', partial_result: 1 },
       { output: null, status: 'need_confirmation', partial_result: { plan: ['撤销'] } },
     ],
-    refused: [null, {}, { output: 1 }, { status: 'completed' }, { output: 1, status: 'COMPLETED' }, { output: 1, status: 1 }, { output: 1, status: 'need_confirmation' }, { output: 1, status: 'completed', more: 1 }],
+    refused: [
+      null,
+      {},
+      { output: 1 },
+      { status: 'completed' },
+      { output: 1, status: 'COMPLETED' },
+      { output: 1, status: 1 },
+      { output: 1, status: 'need_confirmation' },
+      { output: 1, status: 'completed', more: 1 },
+    ],
   },
   event: {
     accepted: [{ data: null }, { data: { commit: 'a1' }, action: 'broken' }],
     refused: [null, [], {}, { input: 1 }, { data: 1, more: 1 }, { data: 1, action: '' }],
   },
   cancel: {
-    accepted: [{ message_id: ID, expires_at: 0 }, { expires_at: 1, message_id: ID }],
-    refused: [null, {}, { message_id: ID }, { expires_at: 1 }, { message_id: 'msg_x', expires_at: 1 }, { message_id: ID, expires_at: -1 }, { message_id: ID, expires_at: 1.5 }, { message_id: ID, expires_at: '1' }, { message_id: ID, expires_at: 1, why: '' }],
+    accepted: [
+      { message_id: ID, expires_at: 0 },
+      { expires_at: 1, message_id: ID },
+    ],
+    refused: [
+      null,
+      {},
+      { message_id: ID },
+      { expires_at: 1 },
+      { message_id: 'msg_x', expires_at: 1 },
+      { message_id: ID, expires_at: -1 },
+      { message_id: ID, expires_at: 1.5 },
+      { message_id: ID, expires_at: '1' },
+      { message_id: ID, expires_at: 1, why: '' },
+    ],
   },
   heartbeat: {
-    accepted: [{ time: 0, reply: false, received: 0 }, { time: 1, reply: true, received: 512 }],
-    refused: [null, {}, { time: 1, reply: true }, { time: 1, received: 1 }, { reply: true, received: 1 }, { time: -1, reply: true, received: 1 }, { time: 1, reply: 1, received: 1 }, { time: 1, reply: true, received: 0.5 }, { time: 1, reply: true, received: 1, load: 3 }],
+    accepted: [
+      { time: 0, reply: false, received: 0 },
+      { time: 1, reply: true, received: 512 },
+    ],
+    refused: [
+      null,
+      {},
+      { time: 1, reply: true },
+      { time: 1, received: 1 },
+      { reply: true, received: 1 },
+      { time: -1, reply: true, received: 1 },
+      { time: 1, reply: 1, received: 1 },
+      { time: 1, reply: true, received: 0.5 },
+      { time: 1, reply: true, received: 1, load: 3 },
+    ],
   },
 }
 
 export function shapeVectors(): Vector {
   return {
-    about: 'The form of payloads by message type, as parsed data. Refused: INVALID_PAYLOAD. The payload of an error is in errors.json.',
+    about:
+      'The form of payloads by message type, as parsed data. Refused: INVALID_PAYLOAD. The payload of an error is in errors.json.',
     ...SHAPES,
   }
 }

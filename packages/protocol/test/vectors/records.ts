@@ -1,4 +1,12 @@
-import { broadcastTopic, LINK_PROTOCOL, presenceTopic, providerCid, providerKey, toHex, trustTopic } from '../../src/index.ts'
+import {
+  broadcastTopic,
+  LINK_PROTOCOL,
+  presenceTopic,
+  providerCid,
+  providerKey,
+  toHex,
+  trustTopic,
+} from '../../src/index.ts'
 import type { Vector } from './scene.ts'
 
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'

@@ -30,7 +30,8 @@ function sealed(name: string, draft: HeaderDraft, value: unknown): Vector {
   }
 }
 
-const named = (name: string, more: Partial<HeaderDraft> = {}) => requestDraft({ message_id: idOf('msg', name), ...more })
+const named = (name: string, more: Partial<HeaderDraft> = {}) =>
+  requestDraft({ message_id: idOf('msg', name), ...more })
 
 function accepted(): Vector[] {
   const numbers = { small: [1e-5, 1e-7, 5e-324], zero: -0, large: 1e21, whole: 1.0 }
@@ -54,18 +55,42 @@ function spellings(): Vector[] {
     const payload = utf8(text)
     const draft = { ...named(`spelling ${text}`), ...bindPayload(payload) }
     const header = encodeHeader(draft)
-    const envelope = { header, payload, m: signedBytesOf(header), leaf: leafOf(header), signature: KEYS.pm.sign(signedBytesOf(header)) }
-    return { name: `payload spelled ${text}`, signer: 'pm', payload: toHex(payload), leaf: envelope.leaf, bytes: toHex(frameOf(envelope)) }
+    const envelope = {
+      header,
+      payload,
+      m: signedBytesOf(header),
+      leaf: leafOf(header),
+      signature: KEYS.pm.sign(signedBytesOf(header)),
+    }
+    return {
+      name: `payload spelled ${text}`,
+      signer: 'pm',
+      payload: toHex(payload),
+      leaf: envelope.leaf,
+      bytes: toHex(frameOf(envelope)),
+    }
   })
 }
 
 function refused(): Vector[] {
   const good = envelopeOf(named('refused'), { input: {} })
-  const no = (name: string, code: string, envelope: Envelope): Vector => ({ name, signer: 'pm', bytes: toHex(frameOf(envelope)), code })
-  const signed = (message: Uint8Array, key: SigningKey = KEYS.pm): Envelope => ({ ...good, signature: key.sign(message) })
+  const no = (name: string, code: string, envelope: Envelope): Vector => ({
+    name,
+    signer: 'pm',
+    bytes: toHex(frameOf(envelope)),
+    code,
+  })
+  const signed = (message: Uint8Array, key: SigningKey = KEYS.pm): Envelope => ({
+    ...good,
+    signature: key.sign(message),
+  })
   const flipped = (at: number) => good.signature.map((byte, index) => (index === at ? byte ^ 0x80 : byte))
-  const other = encodeHeader(requestDraft({ message_id: idOf('msg', 'refused'), priority: 5, ...bindPayload(good.payload) }))
-  const respelled = Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(Buffer.from(good.header).toString())).reverse())))
+  const other = encodeHeader(
+    requestDraft({ message_id: idOf('msg', 'refused'), priority: 5, ...bindPayload(good.payload) }),
+  )
+  const respelled = Buffer.from(
+    JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(Buffer.from(good.header).toString())).reverse())),
+  )
   const longer = encodePayload('application/json', { input: { more: 1 } })
   const samesize = utf8('{"input":[]}')
   return [

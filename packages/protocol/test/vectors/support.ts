@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isHermesError, publicKey } from '../../src/index.ts'
 import type { PublicKey } from '../../src/index.ts'
+import { isHermesError, publicKey } from '../../src/index.ts'
 import { FOLDER } from './generate.ts'
 
 /** An entry of a vector file as a reader of the file finds it. */
@@ -33,4 +33,5 @@ export function verdicts(list: readonly Read[], judge: (vector: Read) => unknown
   return list.map((vector) => ({ name: vector.name, code: codeOf(() => judge(vector)) }))
 }
 
-export const expected = (list: readonly Read[]): unknown[] => list.map(({ name, code }) => ({ name, code: code ?? 'none' }))
+export const expected = (list: readonly Read[]): unknown[] =>
+  list.map(({ name, code }) => ({ name, code: code ?? 'none' }))

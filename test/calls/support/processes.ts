@@ -1,0 +1,46 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { PeerOptions } from 'hermes-peer'
+import { onTestFinished } from 'vitest'
+import type { FromChild, ToChild } from './process-messages.ts'
+import { until } from './team.ts'
+
+export interface Child {
+  readonly process: ChildProcess
+  readonly told: readonly FromChild[]
+  send(message: ToChild): void
+  /** Resolves with the first message of that type. */
+  message<T extends FromChild['type']>(type: T): Promise<Extract<FromChild, { type: T }>>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** A peer in a process of its own; killed when the test ends, whatever has become of it. */
+export async function startChild(options: PeerOptions): Promise<Child> {
+  const child = fork(fileURLToPath(new URL('./child.ts', import.meta.url)), [JSON.stringify(options)], {
+    execArgv: ['--conditions=@hermes-peer/source', '--import', 'tsx'],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const told: FromChild[] = []
+  child.on('message', (message) => told.push(message as FromChild))
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const find = <T extends FromChild['type']>(type: T) =>
+    told.find((message): message is Extract<FromChild, { type: T }> => message.type === type)
+  const made: Child = {
+    process: child,
+    told,
+    send: (message) => child.send(message),
+    async message(type) {
+      await until(() => find(type) !== undefined || child.exitCode !== null, `the child’s ${type}`, 25_000)
+      const message = find(type)
+      if (!message) throw new Error(`the child ended with ${child.exitCode} before it told of ${type}`)
+      return message
+    },
+    kill: (signal) => child.kill(signal),
+  }
+  await made.message('ready')
+  return made
+}
