@@ -47,7 +47,12 @@ describe('the repository', () => {
 describe('the polyfill', () => {
   it('is kept by bundlers', () => {
     const { sideEffects } = readJson('packages/peer/package.json') as Manifest
-    expect(sideEffects).toEqual(['./src/network/polyfill.ts', './dist/network/polyfill.js'])
+    expect(sideEffects).toEqual([
+      './src/network/polyfill.ts',
+      './dist/network/polyfill.js',
+      './src/dispose-polyfill.ts',
+      './dist/dispose-polyfill.js',
+    ])
     expect(byPath.has('packages/peer/src/network/polyfill.ts')).toBe(true)
   })
 

@@ -3,22 +3,12 @@ import { type HermesError, isErrorCode } from '@hermes-peer/protocol'
 import type { Peer } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createTeam, temporaryFolder } from './calls/support/team.ts'
-import {
-  add,
-  addressEdge,
-  callOptionsEdge,
-  emitEdge,
-  inputEdge,
-  lifecycleEdge,
-  odd,
-  oddResult,
-  queryEdge,
-  resultEdge,
-} from './wrong-input/calls.ts'
+import { add, callOptionsEdge, inputEdge, odd, oddResult, resultEdge } from './wrong-input/calls.ts'
 import { type Case, type Edge, failureOf } from './wrong-input/case.ts'
 import { contractEdge } from './wrong-input/contract.ts'
 import { epochFileEdge, folderEdge, keyFileEdge, listenEdge, pinsEdge, trustFileEdge } from './wrong-input/files.ts'
 import { optionsEdge } from './wrong-input/options.ts'
+import { addressEdge, emitEdge, lifecycleEdge, queryEdge } from './wrong-input/reach.ts'
 
 const EDGES: readonly Edge[] = [
   optionsEdge,

@@ -102,7 +102,7 @@ describe('a broadcast to a topic', () => {
   it('arrives at all who listen, not at who sends it nor at who does not', async () => {
     const [own, first, second] = [hear(a, { topic: 'news' }), hear(b, { topic: 'news' }), hear(c, { topic: 'news' })]
     const other = hear(b, { topic: 'other-news' })
-    await until2(a, 'news', 2)
+    await untilToldOf(a, 'news', 2)
     await until(() => first.heard.length > 0 && second.heard.length > 0)
     expect(first.heard[0]).toMatchObject({ name: 'news', sender: 'a', data: { n: expect.any(Number) } })
     expect(own.heard).toEqual([])
@@ -113,7 +113,7 @@ describe('a broadcast to a topic', () => {
   it('is no event of the same name', async () => {
     const { heard } = hear(b, { event: 'mixed' })
     const topic = hear(b, { topic: 'mixed' })
-    await until2(a, 'mixed', 1)
+    await untilToldOf(a, 'mixed', 1)
     await until(() => topic.heard.length > 0)
     expect(heard).toEqual([])
     topic.stop()
@@ -121,7 +121,7 @@ describe('a broadcast to a topic', () => {
 
   it('has a line in the message log, as every envelope has', async () => {
     const { heard, stop } = hear(b, { topic: 'logged' })
-    await until2(a, 'logged', 1)
+    await untilToldOf(a, 'logged', 1)
     await until(() => heard.length > 0)
     expect(lines.filter(({ message_id }) => message_id === heard[0]?.messageId)).toMatchObject([
       { message_type: 'event', sender: 'a' },
@@ -131,7 +131,7 @@ describe('a broadcast to a topic', () => {
 })
 
 /** Broadcasts until so many peers are told of; resolves with how many broadcasts that took. */
-async function until2(from: Peer, topic: string, peers: number): Promise<number> {
+async function untilToldOf(from: Peer, topic: string, peers: number): Promise<number> {
   for (let n = 1; ; n++) {
     const told = await from.emit({ topic }, { n })
     if (told.peers >= peers) return n
@@ -164,9 +164,9 @@ describe('F-17 first messages after joining are lost', () => {
 
   it('a subscriber that joins later hears what is published then', async () => {
     const { heard: early } = hear(b, { topic: 'later' })
-    await until2(a, 'later', 1)
+    await untilToldOf(a, 'later', 1)
     const { heard: late } = hear(c, { topic: 'later' })
-    await until2(a, 'later', 2)
+    await untilToldOf(a, 'later', 2)
     await until(() => late.length > 0)
     expect(early.length).toBeGreaterThan(0)
   })

@@ -13,11 +13,17 @@ const hostileKey = actor('hostile')
 const otherKey = actor('other')
 
 /** A victim that knows the hostile peer as the one who can `work`. */
-async function provided(world: Scene, by: readonly Actor[] = [hostileKey], options: Partial<Parameters<Scene['peer']>[0]> = {}) {
+async function provided(
+  world: Scene,
+  by: readonly Actor[] = [hostileKey],
+  options: Partial<Parameters<Scene['peer']>[0]> = {},
+) {
   const victim = await world.peer({ as: victimKey, allow: by, ...options })
   const links: RawLink[] = []
   for (const self of by) {
-    const link = await dialLink(await world.raw(self), self, victim.address, { capabilities: [capabilityEntry('work')] })
+    const link = await dialLink(await world.raw(self), self, victim.address, {
+      capabilities: [capabilityEntry('work')],
+    })
     await victim.until('directory.changed', ({ agentId }) => agentId === self.agentId)
     links.push(link)
   }
@@ -30,7 +36,12 @@ const isCancel = ({ header }: Heard) => header.message_type === 'cancel'
 
 /** A call whose end can be looked at without waiting for it. */
 function watched(promise: Promise<unknown>) {
-  const call = { ended: false, value: undefined as unknown, error: undefined as unknown, promise: promise.catch(() => undefined) }
+  const call = {
+    ended: false,
+    value: undefined as unknown,
+    error: undefined as unknown,
+    promise: promise.catch(() => undefined),
+  }
   promise.then(
     (value) => Object.assign(call, { ended: true, value }),
     (error: unknown) => Object.assign(call, { ended: true, error }),
@@ -54,7 +65,11 @@ describe('F-02 verification applied on one direction only', () => {
   const forgeries: readonly (readonly [string, string, Draft])[] = [
     ['without a signature', 'BAD_SIGNATURE', { sign: () => Buffer.alloc(64) }],
     ['signed by another key', 'BAD_SIGNATURE', { sign: (signed) => otherKey.key.sign(signed) }],
-    ['changed after it was signed', 'PAYLOAD_MISMATCH', { swapPayload: (bytes) => Buffer.from(Buffer.from(bytes).toString().replace('}', ' }')) }],
+    [
+      'changed after it was signed',
+      'PAYLOAD_MISMATCH',
+      { swapPayload: (bytes) => Buffer.from(Buffer.from(bytes).toString().replace('}', ' }')) },
+    ],
     ['of another sender', 'WRONG_SENDER', { sender: { agent_id: 'other', key: otherKey.key.publicKey.fingerprint } }],
   ]
 
@@ -108,7 +123,8 @@ describe('F-02 verification applied on one direction only', () => {
     const { victim, link } = await provided(world)
     const heard: unknown[] = []
     victim.peer.onEvent('tick', ({ data, sender }) => heard.push([sender, data]))
-    const tick = (draft: Draft = {}) => link.send({ message_type: 'event', target_capability: 'tick', payload: { data: 'x' }, ...draft })
+    const tick = (draft: Draft = {}) =>
+      link.send({ message_type: 'event', target_capability: 'tick', payload: { data: 'x' }, ...draft })
     const sound = tick()
     await eventually(() => heard.length === 1, 'the control')
     for (const [, code, draft] of forgeries) {
@@ -128,10 +144,18 @@ describe('F-02 verification applied on one direction only', () => {
     const asked = link.craft({ target_capability: 'echo', payload: { input: 'go on' } })
     for (const [, code, draft] of forgeries) {
       victim.mark()
-      link.send({ message_type: 'cancel', payload: { message_id: asked.messageId, expires_at: Date.now() + 60_000 }, ...draft })
+      link.send({
+        message_type: 'cancel',
+        payload: { message_id: asked.messageId, expires_at: Date.now() + 60_000 },
+        ...draft,
+      })
       await victim.until('envelope.refused', (event) => event.code === code)
       victim.mark()
-      link.send({ message_type: 'heartbeat', payload: { time: Date.now() - 300_000, reply: false, received: 9999 }, ...draft })
+      link.send({
+        message_type: 'heartbeat',
+        payload: { time: Date.now() - 300_000, reply: false, received: 9999 },
+        ...draft,
+      })
       await victim.until('envelope.refused', (event) => event.code === code)
     }
     link.stream.send(asked.frame)
@@ -150,9 +174,24 @@ describe('F-02 verification applied on one direction only', () => {
       ['an unknown status', 'response', { output: 1, status: 'complete' }, 'INVALID_PAYLOAD'],
       ['a field that nobody knows', 'response', { output: 1, status: 'completed', more: 1 }, 'INVALID_PAYLOAD'],
       ['a key twice', 'response', Buffer.from('{"output":1,"status":"completed","output":2}'), 'INVALID_PAYLOAD'],
-      ['too deep', 'response', Buffer.from(`{"status":"completed","output":${'['.repeat(40)}${']'.repeat(40)}}`), 'INVALID_PAYLOAD'],
-      ['a code that only this side may say', 'error', { error_code: 'NOT_STARTED', error_message: 'x', error_source: 'sender', retryable: true }, 'HANDLER_ERROR'],
-      ['a code that nobody knows', 'error', { error_code: 'NEWER', error_message: 'x', error_source: 'tool', retryable: true }, 'HANDLER_ERROR'],
+      [
+        'too deep',
+        'response',
+        Buffer.from(`{"status":"completed","output":${'['.repeat(40)}${']'.repeat(40)}}`),
+        'INVALID_PAYLOAD',
+      ],
+      [
+        'a code that only this side may say',
+        'error',
+        { error_code: 'NOT_STARTED', error_message: 'x', error_source: 'sender', retryable: true },
+        'HANDLER_ERROR',
+      ],
+      [
+        'a code that nobody knows',
+        'error',
+        { error_code: 'NEWER', error_message: 'x', error_source: 'tool', retryable: true },
+        'HANDLER_ERROR',
+      ],
     ]
     for (const [what, message_type, payload, code] of nonsense) {
       const call = watched(victim.peer.callDynamic('work', what, { timeoutMs: 30_000 }))
@@ -188,7 +227,9 @@ describe('answers that are swapped', () => {
     await settled(b)
     expect(victim.of('answer.late')).toHaveLength(100)
     // The header of one answer over the payload of another, as often as a link stands it.
-    const headers = asked.a.slice(0, 6).map((one) => a.craft({ ...answerTo(one), payload: { output: input(one), status: 'completed' } }))
+    const headers = asked.a
+      .slice(0, 6)
+      .map((one) => a.craft({ ...answerTo(one), payload: { output: input(one), status: 'completed' } }))
     for (const [index, header] of headers.entries()) {
       a.stream.send(swapped(header, headers[(index + 1) % headers.length] as Crafted))
     }
@@ -234,7 +275,9 @@ describe('F-12 answer that arrives after the caller gave up', () => {
     const stop = new AbortController()
     const cancelled = watched(victim.peer.callDynamic('work', 'cancelled', { timeoutMs: 30_000, signal: stop.signal }))
     given.push(await link.next(isWork))
-    const healthy = Array.from({ length: 10 }, (_, index) => victim.peer.callDynamic('work', index, { timeoutMs: 30_000 }))
+    const healthy = Array.from({ length: 10 }, (_, index) =>
+      victim.peer.callDynamic('work', index, { timeoutMs: 30_000 }),
+    )
     for (let i = 0; i < 10; i++) {
       const one = await link.next(isWork)
       link.answer(one, one.payload.input)
@@ -276,7 +319,9 @@ describe('F-12 answer that arrives after the caller gave up', () => {
     for (let round = 0; round < 3; round++) {
       const stop = new AbortController()
       const late = Array.from({ length: 2 }, () => watched(victim.peer.callDynamic('work', 'late', { timeoutMs: 200 })))
-      const cancelled = Array.from({ length: 2 }, () => watched(victim.peer.callDynamic('work', 'cancelled', { timeoutMs: 30_000, signal: stop.signal })))
+      const cancelled = Array.from({ length: 2 }, () =>
+        watched(victim.peer.callDynamic('work', 'cancelled', { timeoutMs: 30_000, signal: stop.signal })),
+      )
       for (let i = 0; i < 4; i++) await link.next(isWork)
       stop.abort()
       await within(5000, 'their ends', Promise.all([...late, ...cancelled].map(({ promise }) => promise)))
@@ -311,11 +356,17 @@ describe('F-12 answer that arrives after the caller gave up', () => {
       as: victimKey,
       allow: [otherKey],
       prepare: (peer) =>
-        peer.provide(slow, (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => {
-          reasons.push((signal.reason as { code: string }).code)
-          // Answers all the same.
-          resolve('done')
-        }))),
+        peer.provide(
+          slow,
+          (_, { signal }) =>
+            new Promise((resolve) =>
+              signal.addEventListener('abort', () => {
+                reasons.push((signal.reason as { code: string }).code)
+                // Answers all the same.
+                resolve('done')
+              }),
+            ),
+        ),
     })
   }
 })

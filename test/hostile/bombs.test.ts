@@ -7,7 +7,7 @@ import { dialLink, type RawLink } from './raw-link.ts'
 import type { RawPeer } from './raw-peer.ts'
 import { partOf, varint } from './raw-stream.ts'
 import { honest, scene } from './scene.ts'
-import { refused, TOLD, TOO_BIG, verdictOf } from './verdict.ts'
+import { refused, TOLD, verdictOf } from './verdict.ts'
 import { bulk, echo, type Victim } from './victim.ts'
 
 const victimKey = actor('victim')
@@ -51,7 +51,10 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     ['64 bytes of a length that never ends', () => Buffer.alloc(64, 0xff)],
     ['a length of 2^40, then silence', () => varint(2n ** 40n)],
     ['a length of 2^34, the largest that 5 bytes can say', () => varint(2n ** 35n - 1n)],
-    ['one byte more than the limit, with all its bytes', (limit) => Buffer.concat([varint(limit + 1), Buffer.alloc(limit + 1, 0x20)])],
+    [
+      'one byte more than the limit, with all its bytes',
+      (limit) => Buffer.concat([varint(limit + 1), Buffer.alloc(limit + 1, 0x20)]),
+    ],
   ]
 
   it.each(bombs)('before the handshake: %s: closed with a size error', async (_, bomb) => {
@@ -129,7 +132,11 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     const link = await linked()
     const fill = (target: number) => {
       // The header grows with the digits of the size, so the payload is fitted to it.
-      const probe = link.craft({ target_capability: 'echo', payload: { input: 'x'.repeat(target - 1000) }, sequence: 1 })
+      const probe = link.craft({
+        target_capability: 'echo',
+        payload: { input: 'x'.repeat(target - 1000) },
+        sequence: 1,
+      })
       const missing = target - probe.header.length - probe.payload.length
       return link.craft({ target_capability: 'echo', payload: { input: 'x'.repeat(target - 1000 + missing) } })
     }
@@ -151,7 +158,9 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     const link = await linked()
     const one = link.craft({ target_capability: 'echo' })
     const header = Buffer.concat([one.header, Buffer.alloc(4097 - one.header.length, 0x20)])
-    link.stream.send(partOf(Buffer.concat([Buffer.alloc(1), partOf(header), partOf(one.payload), one.signature, Buffer.alloc(1)])))
+    link.stream.send(
+      partOf(Buffer.concat([Buffer.alloc(1), partOf(header), partOf(one.payload), one.signature, Buffer.alloc(1)])),
+    )
     expect(await victim.until('envelope.refused')).toMatchObject({ code: 'LIMIT_EXCEEDED' })
     link.reset()
     await victim.until('link.down')
@@ -179,17 +188,51 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     const cases: readonly (readonly [string, string, (link: RawLink) => Uint8Array])[] = [
       ['nothing', 'MALFORMED', () => partOf(Buffer.alloc(0))],
       ['an unknown tag', 'UNKNOWN_TAG', () => frame(9, randomBytes(100))],
-      ['a batch', 'BATCH_UNSUPPORTED', (link) => frame(2, 1, randomBytes(64), partOf(sound(link).header), partOf(sound(link).payload))],
+      [
+        'a batch',
+        'BATCH_UNSUPPORTED',
+        (link) => frame(2, 1, randomBytes(64), partOf(sound(link).header), partOf(sound(link).payload)),
+      ],
       ['only a tag', 'MALFORMED', () => frame(0)],
       ['a header that ends too early', 'MALFORMED', () => frame(0, varint(500), randomBytes(10))],
       ['a header that says it is huge', 'LIMIT_EXCEEDED', () => frame(0, varint(2n ** 31n), randomBytes(10))],
-      ['a payload that says it is huge', 'LIMIT_EXCEEDED', (link) => frame(0, partOf(sound(link).header), varint(2n ** 31n), randomBytes(10))],
-      ['half a signature', 'MALFORMED', (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(30))],
-      ['no hops section', 'MALFORMED', (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64))],
-      ['200 hops', 'LIMIT_EXCEEDED', (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), varint(200))],
-      ['bytes left over', 'MALFORMED', (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), 0, 0)],
-      ['a proof for a place that no batch has', 'BAD_PROOF', (link) => frame(1, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), varint(3), varint(2), 0)],
-      ['a proof with too few siblings', 'MALFORMED', (link) => frame(1, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), varint(0), varint(16), 0)],
+      [
+        'a payload that says it is huge',
+        'LIMIT_EXCEEDED',
+        (link) => frame(0, partOf(sound(link).header), varint(2n ** 31n), randomBytes(10)),
+      ],
+      [
+        'half a signature',
+        'MALFORMED',
+        (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(30)),
+      ],
+      [
+        'no hops section',
+        'MALFORMED',
+        (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64)),
+      ],
+      [
+        '200 hops',
+        'LIMIT_EXCEEDED',
+        (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), varint(200)),
+      ],
+      [
+        'bytes left over',
+        'MALFORMED',
+        (link) => frame(0, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), 0, 0),
+      ],
+      [
+        'a proof for a place that no batch has',
+        'BAD_PROOF',
+        (link) =>
+          frame(1, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), varint(3), varint(2), 0),
+      ],
+      [
+        'a proof with too few siblings',
+        'MALFORMED',
+        (link) =>
+          frame(1, partOf(sound(link).header), partOf(sound(link).payload), randomBytes(64), varint(0), varint(16), 0),
+      ],
       ['garbage', 'MALFORMED', () => frame(0, Buffer.alloc(100))],
     ]
     let link: RawLink
@@ -219,12 +262,24 @@ describe('a memory bomb', () => {
   const refusedPayloads: readonly (readonly [string, Uint8Array | (() => Uint8Array)])[] = [
     ['100,000 lists inside one another', Buffer.from(`{"input":${'['.repeat(100_000)}`)],
     ['33 lists inside one another', Buffer.from(`{"input":${'['.repeat(33)}${']'.repeat(33)}}`)],
-    ['10,001 keys', () => Buffer.from(JSON.stringify({ input: Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`k${index}`, 0])) }))],
-    ['a key of a million letters, twice', () => Buffer.from(`{"input":{"${'k'.repeat(400_000)}":1,"${'k'.repeat(400_000)}":2}}`)],
+    [
+      '10,001 keys',
+      () =>
+        Buffer.from(
+          JSON.stringify({ input: Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`k${index}`, 0])) }),
+        ),
+    ],
+    [
+      'a key of a million letters, twice',
+      () => Buffer.from(`{"input":{"${'k'.repeat(400_000)}":1,"${'k'.repeat(400_000)}":2}}`),
+    ],
     ['a number of 100,000 digits', () => Buffer.from(`{"input":${'9'.repeat(100_000)}}`)],
     ['a message pack that says it has 2^32 items', () => Buffer.from('81a5696e707574ddffffffff', 'hex')],
     ['a message pack that says it has 2^32 bytes', () => Buffer.from('81a5696e707574dbffffffff', 'hex')],
-    ['a message pack of 100,000 lists inside one another', () => Buffer.concat([Buffer.from('81a5696e707574', 'hex'), Buffer.alloc(100_000, 0x91)])],
+    [
+      'a message pack of 100,000 lists inside one another',
+      () => Buffer.concat([Buffer.from('81a5696e707574', 'hex'), Buffer.alloc(100_000, 0x91)]),
+    ],
   ]
 
   it.each(refusedPayloads)('%s: refused with a clear code, at once, and others are served', async (what, bytes) => {
@@ -270,8 +325,14 @@ describe('a memory bomb', () => {
     const before = memory()
     link.sequence = 2
     // 20 of a quarter MiB are 5 MiB: over 4 MiB the gap is given up.
-    for (let i = 0; i < 20; i++) link.request('echo', i, { payload: { input: i, context: { fill: 'x'.repeat(MiB / 4) } } })
-    expect(await victim.until('window.gap', undefined, 30_000)).toMatchObject({ from: 'hostile', sequence: 1, count: 1, reason: 'overflow' })
+    for (let i = 0; i < 20; i++)
+      link.request('echo', i, { payload: { input: i, context: { fill: 'x'.repeat(MiB / 4) } } })
+    expect(await victim.until('window.gap', undefined, 30_000)).toMatchObject({
+      from: 'hostile',
+      sequence: 1,
+      count: 1,
+      reason: 'overflow',
+    })
     await eventually(() => victim.served.length === 20, 'all of them to be served', 30_000)
     expect(victim.served).toEqual(Array.from({ length: 20 }, (_, index) => index))
     expect(memory() - before).toBeLessThan(64 * MiB)
@@ -297,7 +358,9 @@ describe('a memory bomb', () => {
     const before = memory()
     for (let i = 0; i < 200; i++) link.request('bulk', i)
     // Over its share of unfetched answers, then over the time that a link may stand still.
-    expect(await victim.until('link.down', ({ agentId }) => agentId === 'hostile', 30_000)).toMatchObject({ code: 'PEER_UNREACHABLE' })
+    expect(await victim.until('link.down', ({ agentId }) => agentId === 'hostile', 30_000)).toMatchObject({
+      code: 'PEER_UNREACHABLE',
+    })
     expect(victim.of('handler.ended').length).toBeLessThan(80)
     expect(memory() - before).toBeLessThan(100 * MiB)
     expect(await good.peer.call(echo, 'other')).toBe('other')

@@ -17,9 +17,15 @@ const SPELLINGS: readonly (readonly [string, (text: string) => string])[] = [
   ['white space', (text) => text.replace(',', ', ')],
   ['a line break at the end', (text) => `${text}\n`],
   ['a byte order mark', (text) => `\ufeff${text}`],
-  ['an escape for a plain letter', (text) => text.replace('"network"', '"n\\u0065twork"').replace('"epoch"', '"\\u0065poch"')],
+  [
+    'an escape for a plain letter',
+    (text) => text.replace('"network"', '"n\\u0065twork"').replace('"epoch"', '"\\u0065poch"'),
+  ],
   ['a key twice, the same value', (text) => text.replace('{', `{${firstPair(text)},`)],
-  ['a key twice, another value', (text) => text.replace(/\}$/, ',"network":"other","epoch":5}').replace('{', '{"network":"zzz","epoch":6,')],
+  [
+    'a key twice, another value',
+    (text) => text.replace(/\}$/, ',"network":"other","epoch":5}').replace('{', '{"network":"zzz","epoch":6,'),
+  ],
   ['a number with a fraction', (text) => text.replace(/:(\d{6,})([,}])/, ':$1.0$2')],
   ['a number with an exponent', (text) => text.replace(/:(\d{6,})([,}])/, ':$1e0$2')],
   ['a number with a sign', (text) => text.replace(/:(\d{6,})([,}])/, ':+$1$2')],
@@ -92,9 +98,11 @@ describe('a signed thing in another spelling', () => {
       if (key === url) continue
       expect(await sayHello(attack, helloOf(hostileKey, { key }))).toEqual(refused('MALFORMED'))
     }
-    expect(await falseProof(attack, { sign: (message) => Buffer.concat([hostileKey.key.sign(message).subarray(0, 32), Buffer.alloc(32)]) })).toEqual(
-      refused('HANDSHAKE_REFUSED'),
-    )
+    expect(
+      await falseProof(attack, {
+        sign: (message) => Buffer.concat([hostileKey.key.sign(message).subarray(0, 32), Buffer.alloc(32)]),
+      }),
+    ).toEqual(refused('HANDSHAKE_REFUSED'))
   })
 
   describe('of an envelope', () => {
@@ -123,7 +131,9 @@ describe('a signed thing in another spelling', () => {
       const asked = on.request('echo', 'ordered', {
         header: (bytes) => {
           const header = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>
-          return Buffer.from(JSON.stringify({ priority: 3, ...Object.fromEntries(Object.entries(header).reverse()), attempt: 1 }))
+          return Buffer.from(
+            JSON.stringify({ priority: 3, ...Object.fromEntries(Object.entries(header).reverse()), attempt: 1 }),
+          )
         },
       })
       expect((await on.answerTo(asked)).payload).toMatchObject({ output: 'ordered' })
@@ -156,7 +166,10 @@ describe('a signed thing in another spelling', () => {
 
     it('a payload that is not UTF-8: refused', async () => {
       const on = await fresh()
-      const asked = on.request('echo', null, { payload: Buffer.from([...Buffer.from('{"input":"'), 0xc3, 0x28, ...Buffer.from('"}')]), ordered: false })
+      const asked = on.request('echo', null, {
+        payload: Buffer.from([...Buffer.from('{"input":"'), 0xc3, 0x28, ...Buffer.from('"}')]),
+        ordered: false,
+      })
       expect((await on.answerTo(asked)).payload).toMatchObject({ error_code: 'INVALID_PAYLOAD' })
     })
 
@@ -171,7 +184,11 @@ describe('a signed thing in another spelling', () => {
       // And to the deduplication they are different work: the hash of the bytes counts.
       const first = on.request('echo', null, { payload: Buffer.from('{"input":1}'), ordered: false })
       await on.answerTo(first)
-      const second = on.request('echo', null, { payload: Buffer.from('{"input":1.0}'), message_id: first.messageId, ordered: false })
+      const second = on.request('echo', null, {
+        payload: Buffer.from('{"input":1.0}'),
+        message_id: first.messageId,
+        ordered: false,
+      })
       expect((await on.answerTo(second)).payload).toMatchObject({ error_code: 'MESSAGE_CONFLICT' })
     })
 

@@ -26,52 +26,61 @@ function skewed(world: Scene, ms: number, options: Partial<Parameters<Scene['pee
 const reasons = (peer: Victim) => peer.of('handshake.refused').map(({ reason }) => reason)
 
 describe('F-05 clock difference reported as a bad credential', () => {
-  it.each([800, -800, 90_000, -90_000])('a clock that is off by %i ms is accepted in both directions, and so are its calls', async (ms) => {
-    const world = scene()
-    const victim = await world.peer({ as: victimKey, allow: [honestKey] })
-    const off = await skewed(world, ms, { bootstrap: [victim.address] })
-    const { offsetMs } = await victim.until('link.up')
-    expect(Math.abs(offsetMs - ms)).toBeLessThan(2000)
-    expect(await off.peer.call(echo, 'there')).toBe('there')
-    expect(await victim.peer.call(echo, 'and back', { agent: 'honest' })).toBe('and back')
-    const heard: unknown[] = []
-    victim.peer.onEvent('tick', ({ data }) => heard.push(data))
-    await off.peer.emit({ agent: 'victim', event: 'tick' }, 1)
-    await eventually(() => heard.length === 1, 'the event')
-    for (const peer of [victim, off]) {
-      expect(peer.of('envelope.refused')).toEqual([])
-      expect(peer.of('presence.refused')).toEqual([])
-      expect(peer.of('handshake.refused')).toEqual([])
-    }
-    await off.peer.stop()
-    // And when the other one dials.
-    const dialled = await skewed(world, ms)
-    expect(await victim.peer.connect(dialled.address)).toBe('honest')
-    expect(await victim.peer.call(echo, 'there', { agent: 'honest' })).toBe('there')
-    expect(await dialled.peer.call(echo, 'and back')).toBe('and back')
-    expect(victim.of('envelope.refused')).toEqual([])
-  })
+  it.each([800, -800, 90_000, -90_000])(
+    'a clock that is off by %i ms is accepted in both directions, and so are its calls',
+    async (ms) => {
+      const world = scene()
+      const victim = await world.peer({ as: victimKey, allow: [honestKey] })
+      const off = await skewed(world, ms, { bootstrap: [victim.address] })
+      const { offsetMs } = await victim.until('link.up')
+      expect(Math.abs(offsetMs - ms)).toBeLessThan(2000)
+      expect(await off.peer.call(echo, 'there')).toBe('there')
+      expect(await victim.peer.call(echo, 'and back', { agent: 'honest' })).toBe('and back')
+      const heard: unknown[] = []
+      victim.peer.onEvent('tick', ({ data }) => heard.push(data))
+      await off.peer.emit({ agent: 'victim', event: 'tick' }, 1)
+      await eventually(() => heard.length === 1, 'the event')
+      for (const peer of [victim, off]) {
+        expect(peer.of('envelope.refused')).toEqual([])
+        expect(peer.of('presence.refused')).toEqual([])
+        expect(peer.of('handshake.refused')).toEqual([])
+      }
+      await off.peer.stop()
+      // And when the other one dials.
+      const dialled = await skewed(world, ms)
+      expect(await victim.peer.connect(dialled.address)).toBe('honest')
+      expect(await victim.peer.call(echo, 'there', { agent: 'honest' })).toBe('there')
+      expect(await dialled.peer.call(echo, 'and back')).toBe('and back')
+      expect(victim.of('envelope.refused')).toEqual([])
+    },
+  )
 
-  it.each([HOUR, -HOUR])('a clock that is off by %i ms is refused with CLOCK_SKEW and the offset, on both sides', async (ms) => {
-    const world = scene()
-    const victim = await world.peer({ as: victimKey, allow: [honestKey] })
-    const off = await skewed(world, ms)
-    const near = (value: unknown, wanted: number) => Math.abs((value as number) - wanted) < 5000
-    await expect(off.peer.connect(victim.address)).rejects.toSatisfy(
-      (error: { code: string; details: { offset_ms: number }; message: string }) =>
-        error.code === 'CLOCK_SKEW' && near(error.details.offset_ms, ms) && error.message.includes(String(error.details.offset_ms)),
-    )
-    await expect(victim.peer.connect(off.address)).rejects.toSatisfy(
-      (error: { code: string; details: { offset_ms: number } }) => error.code === 'CLOCK_SKEW' && near(Math.abs(error.details.offset_ms), HOUR),
-    )
-    for (const peer of [victim, off]) {
-      await eventually(() => peer.of('handshake.refused').length === 2, 'two refusals')
-      expect(peer.of('handshake.refused').map(({ code }) => code)).toEqual(['CLOCK_SKEW', 'CLOCK_SKEW'])
-      expect(reasons(peer).join()).not.toMatch(/signature|signed|key|identity/i)
-      for (const reason of reasons(peer)) expect(reason).toMatch(/clock/)
-      expect(peer.links).toBe(0)
-    }
-  })
+  it.each([HOUR, -HOUR])(
+    'a clock that is off by %i ms is refused with CLOCK_SKEW and the offset, on both sides',
+    async (ms) => {
+      const world = scene()
+      const victim = await world.peer({ as: victimKey, allow: [honestKey] })
+      const off = await skewed(world, ms)
+      const near = (value: unknown, wanted: number) => Math.abs((value as number) - wanted) < 5000
+      await expect(off.peer.connect(victim.address)).rejects.toSatisfy(
+        (error: { code: string; details: { offset_ms: number }; message: string }) =>
+          error.code === 'CLOCK_SKEW' &&
+          near(error.details.offset_ms, ms) &&
+          error.message.includes(String(error.details.offset_ms)),
+      )
+      await expect(victim.peer.connect(off.address)).rejects.toSatisfy(
+        (error: { code: string; details: { offset_ms: number } }) =>
+          error.code === 'CLOCK_SKEW' && near(Math.abs(error.details.offset_ms), HOUR),
+      )
+      for (const peer of [victim, off]) {
+        await eventually(() => peer.of('handshake.refused').length === 2, 'two refusals')
+        expect(peer.of('handshake.refused').map(({ code }) => code)).toEqual(['CLOCK_SKEW', 'CLOCK_SKEW'])
+        expect(reasons(peer).join()).not.toMatch(/signature|signed|key|identity/i)
+        for (const reason of reasons(peer)) expect(reason).toMatch(/clock/)
+        expect(peer.links).toBe(0)
+      }
+    },
+  )
 
   it('it does not come back again and again: each wait is twice as long, and the refusal stays the same', async () => {
     const world = scene()
@@ -93,8 +102,14 @@ describe('F-05 clock difference reported as a bad credential', () => {
     const victim = await world.peer({ as: victimKey, allow: [hostileKey] })
     const attack = { victim, raw: await world.raw(hostileKey), self: hostileKey, other: honestKey }
     for (const ms of [660_000, -660_000]) {
-      expect(await sayHello(attack, helloOf(hostileKey, { time: Date.now() + ms }))).toEqual({ linked: false, code: 'CLOCK_SKEW', told: 'CLOCK_SKEW' })
-      expect(await whenDialled(attack, (hand) => hand.send(challengeOf(hostileKey, { time: Date.now() + ms })))).toEqual({
+      expect(await sayHello(attack, helloOf(hostileKey, { time: Date.now() + ms }))).toEqual({
+        linked: false,
+        code: 'CLOCK_SKEW',
+        told: 'CLOCK_SKEW',
+      })
+      expect(
+        await whenDialled(attack, (hand) => hand.send(challengeOf(hostileKey, { time: Date.now() + ms }))),
+      ).toEqual({
         linked: false,
         code: 'CLOCK_SKEW',
         told: 'CLOCK_SKEW',
@@ -114,7 +129,11 @@ describe('F-05 clock difference reported as a bad credential', () => {
     const world = scene()
     const victim = await world.peer({ as: victimKey, allow: [honestKey] })
     const attack = { victim, raw: await world.raw(hostileKey), self: hostileKey, other: honestKey }
-    expect(await sayHello(attack, helloOf(hostileKey, { time: 1 }))).toEqual({ linked: false, code: 'NOT_ALLOWED', told: 'NOT_ALLOWED' })
+    expect(await sayHello(attack, helloOf(hostileKey, { time: 1 }))).toEqual({
+      linked: false,
+      code: 'NOT_ALLOWED',
+      told: 'NOT_ALLOWED',
+    })
   })
 
   it('a heartbeat cannot move the clock of its sender further than a handshake can', async () => {

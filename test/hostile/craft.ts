@@ -44,7 +44,8 @@ export function newId(prefix: 'msg' | 'corr'): string {
   return `${prefix}_${Array.from(randomBytes(16), (byte) => LETTERS[byte % LETTERS.length]).join('')}`
 }
 
-export const domain = (what: string): Uint8Array => Buffer.concat([Buffer.from(`hermes-peer/${what}/1`), Buffer.alloc(1)])
+export const domain = (what: string): Uint8Array =>
+  Buffer.concat([Buffer.from(`hermes-peer/${what}/1`), Buffer.alloc(1)])
 
 /** M: what the signature of one envelope covers. */
 export function signedOfHeader(header: Uint8Array, what = 'envelope'): Uint8Array {
@@ -56,7 +57,12 @@ export function leafOfHeader(header: Uint8Array): string {
 }
 
 /** A tag 0 frame of parts that need not fit together. */
-export function frameOf(header: Uint8Array, payload: Uint8Array, signature: Uint8Array, hops: Uint8Array = Buffer.alloc(1)): Uint8Array {
+export function frameOf(
+  header: Uint8Array,
+  payload: Uint8Array,
+  signature: Uint8Array,
+  hops: Uint8Array = Buffer.alloc(1),
+): Uint8Array {
   return partOf(Buffer.concat([Buffer.alloc(1), partOf(header), partOf(payload), signature, hops]))
 }
 

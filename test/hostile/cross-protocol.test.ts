@@ -18,7 +18,7 @@ import { describe, expect, it } from 'vitest'
 import { actor } from './actors.ts'
 import { craft, domain } from './craft.ts'
 import { eventually } from './eventually.ts'
-import { falseProof, welcomeOf, whenDialled, challengeOf } from './handshake-attacks.ts'
+import { challengeOf, falseProof, welcomeOf, whenDialled } from './handshake-attacks.ts'
 import { signedOf } from './raw-handshake.ts'
 import { capabilityEntry, dialLink, manifestOf } from './raw-link.ts'
 import { partOf, varint } from './raw-stream.ts'
@@ -120,14 +120,23 @@ const documentOf = (body: Uint8Array, signature: Uint8Array) => Buffer.concat([b
 /** What this version verifies: whether a signature is taken for that thing. */
 const VERIFIERS: Partial<Record<Thing, (signature: Uint8Array) => boolean>> = {
   envelope: (signature) =>
-    holds(() => verifyEnvelope({ tag: 0, header: envelope.header, payload: envelope.payload, signature, hops: [] }, key.publicKey)),
+    holds(() =>
+      verifyEnvelope(
+        { tag: 0, header: envelope.header, payload: envelope.payload, signature, hops: [] },
+        key.publicKey,
+      ),
+    ),
   batch: (signature) => verifyBatch([leaf], signature, key.publicKey),
   proof: (signature) => verifyTranscript('proof', contextOf(binding), signature, key.publicKey),
   welcome: (signature) => verifyTranscript('welcome', contextOf(binding), signature, key.publicKey),
   hop: (signature) =>
     holds(() =>
       verifyHops({
-        header: { ...decodeHeader(envelope.header), sender: { agent_id: 'origin', key: '' }, recipient: { agent_id: 'hostile' } },
+        header: {
+          ...decodeHeader(envelope.header),
+          sender: { agent_id: 'origin', key: '' },
+          recipient: { agent_id: 'hostile' },
+        },
         leaf: leafOf(envelope.header),
         hops: [{ body: json(hop), signature }],
         neighbour: 'hostile',
@@ -150,9 +159,10 @@ describe('a signature under one domain', () => {
     const all = THINGS.map((thing) => Buffer.concat([domain(thing), fresh]).toString('hex'))
     expect(new Set(all).size).toBe(13)
     // None is the beginning of another one: a longer domain cannot be read as a shorter one with data.
-    for (const one of THINGS) for (const other of THINGS) {
-      if (one !== other) expect(domainText(other).startsWith(domainText(one))).toBe(false)
-    }
+    for (const one of THINGS)
+      for (const other of THINGS) {
+        if (one !== other) expect(domainText(other).startsWith(domainText(one))).toBe(false)
+      }
   })
 
   it.each(verified)('%s: holds for what it was made for, and all 12 others are refused', (thing) => {
@@ -163,7 +173,8 @@ describe('a signature under one domain', () => {
 
   it.each(verified)('%s: the very signature of each other thing is refused', (thing) => {
     const verify = VERIFIERS[thing] as (signature: Uint8Array) => boolean
-    for (const other of THINGS) if (other !== thing) expect([other, verify(signAs(other, BODIES[other]))]).toEqual([other, false])
+    for (const other of THINGS)
+      if (other !== thing) expect([other, verify(signAs(other, BODIES[other]))]).toEqual([other, false])
   })
 
   it('all pairs: no signature holds for the bytes of any other thing', () => {
@@ -183,7 +194,8 @@ describe('a signature under one domain', () => {
   })
 
   it('the checker sees a domain that is not bound', () => {
-    const unbound = (signature: Uint8Array) => THINGS.some((thing) => key.publicKey.verify(Buffer.concat([domain(thing), BODIES.envelope]), signature))
+    const unbound = (signature: Uint8Array) =>
+      THINGS.some((thing) => key.publicKey.verify(Buffer.concat([domain(thing), BODIES.envelope]), signature))
     expect(THINGS.filter((other) => unbound(signAs(other, BODIES.envelope)))).toHaveLength(13)
   })
 
@@ -199,7 +211,8 @@ describe('over the wire, a hostile peer that signs under the wrong domain', () =
     const raw = await world.raw(hostileKey)
     const attack = { victim, raw, self: hostileKey, other: hostileKey }
 
-    for (const other of others('proof')) expect(await falseProof(attack, { domain: other })).toEqual(refused('HANDSHAKE_REFUSED'))
+    for (const other of others('proof'))
+      expect(await falseProof(attack, { domain: other })).toEqual(refused('HANDSHAKE_REFUSED'))
     for (const other of others('welcome')) {
       const verdict = await whenDialled(attack, async (hand) => {
         hand.send(challengeOf(hostileKey))
@@ -212,7 +225,9 @@ describe('over the wire, a hostile peer that signs under the wrong domain', () =
     const link = await dialLink(raw, hostileKey, victim.address)
     victim.mark()
     for (const other of others('envelope')) {
-      link.request('echo', other, { sign: (signed) => signAs(other, signed.subarray('hermes-peer/envelope/1'.length + 1)) })
+      link.request('echo', other, {
+        sign: (signed) => signAs(other, signed.subarray('hermes-peer/envelope/1'.length + 1)),
+      })
     }
     await eventually(() => victim.of('envelope.refused').length === 12, 'twelve refusals')
     expect(new Set(victim.of('envelope.refused').map(({ code }) => code))).toEqual(new Set(['BAD_SIGNATURE']))
@@ -225,10 +240,15 @@ describe('over the wire, a hostile peer that signs under the wrong domain', () =
     for (const other of [...others('batch'), 'batch'] as Thing[]) {
       const sequence = other === 'batch' ? 1 : 1000
       const one = batch.craft({ target_capability: 'echo', payload: { input: `batch ${other}` }, sequence })
-      const root = createHash('sha256').update(Buffer.alloc(1)).update(Buffer.concat([domain('envelope'), partOf(one.header)])).digest()
+      const root = createHash('sha256')
+        .update(Buffer.alloc(1))
+        .update(Buffer.concat([domain('envelope'), partOf(one.header)]))
+        .digest()
       const signature = signAs(other, Buffer.concat([varint(1), root]))
       const proof = Buffer.concat([signature, varint(0), varint(1)])
-      batch.stream.send(partOf(Buffer.concat([Buffer.from([1]), partOf(one.header), partOf(one.payload), proof, Buffer.alloc(1)])))
+      batch.stream.send(
+        partOf(Buffer.concat([Buffer.from([1]), partOf(one.header), partOf(one.payload), proof, Buffer.alloc(1)])),
+      )
     }
     await eventually(() => victim.served.includes('batch batch'), 'the one that is sound')
     expect(victim.of('envelope.refused').map(({ code }) => code)).toEqual(others('batch').map(() => 'BAD_PROOF'))
@@ -260,7 +280,8 @@ describe('over the wire, a hostile peer that signs under the wrong domain', () =
       const gossip = await world.raw(actor(`gossip-${from}`), { gossip: true })
       await gossip.connect(victim.address)
       await eventually(() => gossip.gossip?.getSubscribers(topic).length, 'a subscriber')
-      for (const other of wrong.slice(from, from + 3)) await gossip.gossip?.publish(topic, documentOf(body, signAs(other, body)))
+      for (const other of wrong.slice(from, from + 3))
+        await gossip.gossip?.publish(topic, documentOf(body, signAs(other, body)))
       await eventually(() => victim.of('presence.refused').length === from + 3, 'the refusals')
       await gossip.stop()
     }

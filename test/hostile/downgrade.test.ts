@@ -40,17 +40,49 @@ const CHANGED: readonly (readonly [string, string, (hello: Json) => Json])[] = [
 
 const CHOICES: readonly (readonly [string, string, (challenge: Json) => Json])[] = [
   ['chosen.version', 'UNSUPPORTED_VERSION', () => ({ chosen: { version: '1.1', content_types: [], features: [] } })],
-  ['chosen.content_types', 'HANDSHAKE_REFUSED', () => ({ chosen: { version: '1.0', content_types: ['application/json'], features: [] } })],
-  ['chosen.features', 'HANDSHAKE_REFUSED', () => ({ chosen: { version: '1.0', content_types: [], features: ['batch'] } })],
+  [
+    'chosen.content_types',
+    'HANDSHAKE_REFUSED',
+    () => ({ chosen: { version: '1.0', content_types: ['application/json'], features: [] } }),
+  ],
+  [
+    'chosen.features',
+    'HANDSHAKE_REFUSED',
+    () => ({ chosen: { version: '1.0', content_types: [], features: ['batch'] } }),
+  ],
 ]
 
 /** What is sent in the first place, so that everything can be taken away. */
 const OFFER = { versions: ['1.0', '1.1'], features: ['batch'], certificates: [CERTIFICATE] }
 
-const FIELDS = ['versions', 'content_types', 'features', 'network', 'nonce', 'agent_id', 'key', 'certificates', 'limits', 'time']
+const FIELDS = [
+  'versions',
+  'content_types',
+  'features',
+  'network',
+  'nonce',
+  'agent_id',
+  'key',
+  'certificates',
+  'limits',
+  'time',
+]
 
 /** Values that no field may have. */
-const WRONG: readonly unknown[] = [undefined, null, true, -1, 1.5, 'x y', '', [1], ['x y'], {}, [{}], Number.MAX_SAFE_INTEGER]
+const WRONG: readonly unknown[] = [
+  undefined,
+  null,
+  true,
+  -1,
+  1.5,
+  'x y',
+  '',
+  [1],
+  ['x y'],
+  {},
+  [{}],
+  Number.MAX_SAFE_INTEGER,
+]
 
 /** A time that is far away is another matter, and content types that a newer peer may know are passed over. */
 const EXCEPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -147,7 +179,12 @@ describe('a handshake that is changed on its way', () => {
     hand.send(helloOf(hostileKey))
     await hand.read()
     const meant = proofOf()
-    const changed = (body: Json) => ({ bound: (binding: typeof hand.binding) => ({ ...binding, messages: [...binding.messages.slice(0, -1), partOf(bytesOf(body))] }) })
+    const changed = (body: Json) => ({
+      bound: (binding: typeof hand.binding) => ({
+        ...binding,
+        messages: [...binding.messages.slice(0, -1), partOf(bytesOf(body))],
+      }),
+    })
     hand.sendSigned('proof', { ...meant, ...change }, changed(meant))
     expect(await verdictOf(victim, stream)).toEqual(refused('HANDSHAKE_REFUSED'))
     const verdict = await whenDialled(attack, async (back) => {
@@ -181,7 +218,11 @@ describe('a handshake that is changed on its way', () => {
   it.each<[string, string, Json]>([
     ['a version that was not offered', 'UNSUPPORTED_VERSION', { version: '2.0', content_types: [], features: [] }],
     ['a feature that was not offered', 'HANDSHAKE_REFUSED', { version: '1.0', content_types: [], features: ['batch'] }],
-    ['a content type that was not offered', 'MALFORMED', { version: '1.0', content_types: ['text/plain'], features: [] }],
+    [
+      'a content type that was not offered',
+      'MALFORMED',
+      { version: '1.0', content_types: ['text/plain'], features: [] },
+    ],
     ['nothing', 'MALFORMED', {}],
   ])('a choice of %s: refused', async (_, code, chosen) => {
     expect(await whenDialled(attack, (hand) => hand.send(challengeOf(hostileKey, { chosen })))).toEqual(refused(code))
@@ -208,7 +249,9 @@ describe('a handshake that is changed on its way', () => {
         const proof = Buffer.from(bytesOf(proofOf()))
         const other = Buffer.from(proof)
         other[at % other.length] = (other[at % other.length] as number) ^ (1 << (round % 7))
-        hand.sendSigned('proof', other, { bound: (binding) => ({ ...binding, messages: [...binding.messages.slice(0, -1), partOf(proof)] }) })
+        hand.sendSigned('proof', other, {
+          bound: (binding) => ({ ...binding, messages: [...binding.messages.slice(0, -1), partOf(proof)] }),
+        })
       }
       const end = await eventually(() => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0], 'an end')
       if (end.type === 'link.up') bad.push(turned.toString())

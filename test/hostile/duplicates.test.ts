@@ -27,7 +27,9 @@ describe('F-26 two processes, one name', () => {
     // Visible on both sides.
     await first.until('peer.notice', ({ text }) => /another process|later life/.test(text))
     await eventually(
-      () => victim.of('link.down').some(({ code }) => code === 'PEER_RESTARTED') || victim.of('handshake.refused').some(({ code }) => code === 'DUPLICATE_AGENT'),
+      () =>
+        victim.of('link.down').some(({ code }) => code === 'PEER_RESTARTED') ||
+        victim.of('handshake.refused').some(({ code }) => code === 'DUPLICATE_AGENT'),
       'the victim to see it',
     )
     // No flapping: calls go to the newer one, and its link stands.
@@ -54,7 +56,9 @@ describe('F-26 two processes, one name', () => {
     await first.until('link.up')
     victim.mark()
     const other = await world.raw(impostor)
-    await expect(dialLink(other, impostor, victim.address)).rejects.toMatchObject({ told: { error_code: 'IDENTITY_MISMATCH' } })
+    await expect(dialLink(other, impostor, victim.address)).rejects.toMatchObject({
+      told: { error_code: 'IDENTITY_MISMATCH' },
+    })
     const dialled = expect(victim.peer.connect(other.address)).rejects.toMatchObject({ code: 'IDENTITY_MISMATCH' })
     await expect(acceptLink(other, impostor)).rejects.toMatchObject({ told: { error_code: 'IDENTITY_MISMATCH' } })
     await dialled
@@ -84,7 +88,11 @@ describe('F-26 two processes, one name', () => {
       expect(next.of('peer.notice').filter(({ text }) => /another process|later life/.test(text))).toEqual([])
       expect(victim.of('handshake.refused')).toEqual([])
       expect(await next.peer.call(echo, life)).toBe(life)
-      expect(await eventually(() => victim.peer.call(echo, life, { agent: 'honest', timeoutMs: 5000 }).then((value) => value === life))).toBe(true)
+      expect(
+        await eventually(() =>
+          victim.peer.call(echo, life, { agent: 'honest', timeoutMs: 5000 }).then((value) => value === life),
+        ),
+      ).toBe(true)
       expect(victim.of('window.gap')).toEqual([])
       before = next
     }
@@ -117,7 +125,9 @@ describe('F-26 two processes, one name', () => {
     const good = await again(world, victim)
     await good.until('link.up')
     const raw = await world.raw(hostile)
-    await expect(dialLink(raw, hostile, victim.address, { proof: { seen_epoch: 9_000_000_000_000_000 } })).rejects.toMatchObject({
+    await expect(
+      dialLink(raw, hostile, victim.address, { proof: { seen_epoch: 9_000_000_000_000_000 } }),
+    ).rejects.toMatchObject({
       told: { error_code: 'DUPLICATE_AGENT' },
     })
     expect(await good.peer.call(echo, 'served')).toBe('served')

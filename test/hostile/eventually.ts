@@ -1,5 +1,9 @@
 /** Looks every few milliseconds until `check` gives something true without throwing; after `ms` it throws what it saw last. */
-export async function eventually<T>(check: () => T | Promise<T>, what = 'the condition', ms = 15_000): Promise<NonNullable<T>> {
+export async function eventually<T>(
+  check: () => T | Promise<T>,
+  what = 'the condition',
+  ms = 15_000,
+): Promise<NonNullable<T>> {
   const end = performance.now() + ms
   let last: unknown
   for (;;) {

@@ -45,7 +45,8 @@ describe('keys that let anybody sign', () => {
 
   it('number 17, and Node’s own verifier takes each of them for good', () => {
     expect(WEAK_KEYS.map(({ name }) => name)).toHaveLength(17)
-    for (const { key } of weakActors) expect(() => publicKey(key.raw)).toThrow(expect.objectContaining({ code: 'BAD_KEY' }))
+    for (const { key } of weakActors)
+      expect(() => publicKey(key.raw)).toThrow(expect.objectContaining({ code: 'BAD_KEY' }))
   })
 
   it.each(weakActors)('are refused in a hello: $key.name', async ({ key, self }) => {
@@ -137,7 +138,12 @@ describe('keys that let anybody sign', () => {
     const file = join(world.place.path, `${self.agentId}.json`)
     writeFileSync(file, JSON.stringify({ agents: [listed] }))
     for (const allow of [file, [listed]]) {
-      const peer = createPeer({ agentId: 'lister', preset: 'none', identity: world.place.keyFile(actor('lister')), trust: { allow } })
+      const peer = createPeer({
+        agentId: 'lister',
+        preset: 'none',
+        identity: world.place.keyFile(actor('lister')),
+        trust: { allow },
+      })
       await expect(peer.start()).rejects.toMatchObject({
         code: 'INVALID_TRUST_FILE',
         message: expect.stringContaining('agents[0].key'),
@@ -209,24 +215,59 @@ describe('F-01 claimed name not bound to the key that signs', () => {
   it('a hello in the name of another is refused', async () => {
     const other = actor('other key')
     const stranger = await world.raw(other)
-    const verdict = await sayHello({ victim, raw: stranger, self: other, other: honestKey }, helloOf(other, { agent_id: 'honest' }))
+    const verdict = await sayHello(
+      { victim, raw: stranger, self: other, other: honestKey },
+      helloOf(other, { agent_id: 'honest' }),
+    )
     expect(verdict).toEqual(refused('IDENTITY_MISMATCH'))
     victim.mark()
     await untouched()
   })
 
   const forged: readonly (readonly [string, string, () => Draft])[] = [
-    ['names another sender, with its own fingerprint', 'WRONG_SENDER', () => ({ sender: { agent_id: 'honest', key: hostileKey.key.publicKey.fingerprint } })],
-    ['names another sender, with the fingerprint of that one', 'WRONG_SENDER', () => ({ sender: { agent_id: 'honest', key: honestKey.key.publicKey.fingerprint } })],
-    ['names its own sender with the fingerprint of another', 'WRONG_SENDER', () => ({ sender: { agent_id: 'hostile', key: honestKey.key.publicKey.fingerprint } })],
-    ['names the victim as the sender', 'WRONG_SENDER', () => ({ sender: { agent_id: 'victim', key: victimKey.key.publicKey.fingerprint } })],
+    [
+      'names another sender, with its own fingerprint',
+      'WRONG_SENDER',
+      () => ({ sender: { agent_id: 'honest', key: hostileKey.key.publicKey.fingerprint } }),
+    ],
+    [
+      'names another sender, with the fingerprint of that one',
+      'WRONG_SENDER',
+      () => ({ sender: { agent_id: 'honest', key: honestKey.key.publicKey.fingerprint } }),
+    ],
+    [
+      'names its own sender with the fingerprint of another',
+      'WRONG_SENDER',
+      () => ({ sender: { agent_id: 'hostile', key: honestKey.key.publicKey.fingerprint } }),
+    ],
+    [
+      'names the victim as the sender',
+      'WRONG_SENDER',
+      () => ({ sender: { agent_id: 'victim', key: victimKey.key.publicKey.fingerprint } }),
+    ],
     ['has no signature', 'BAD_SIGNATURE', () => ({ sign: () => Buffer.alloc(64) })],
     ['has a random signature', 'BAD_SIGNATURE', () => ({ sign: () => randomBytes(64) })],
     ['is signed by another key', 'BAD_SIGNATURE', () => ({ sign: (signed) => actor('stranger').key.sign(signed) })],
-    ['is signed by the key of another agent that is admitted', 'BAD_SIGNATURE', () => ({ sign: (signed) => honestKey.key.sign(signed) })],
-    ['has the signature in another spelling (S + L)', 'BAD_SIGNATURE', () => ({ sign: (signed) => malleated(hostileKey.key.sign(signed)) })],
-    ['has another payload than was signed', 'PAYLOAD_MISMATCH', () => ({ swapPayload: (bytes) => Buffer.from(bytes.toString().replace('forged', 'FORGED')) })],
-    ['has a longer payload than was signed', 'PAYLOAD_MISMATCH', () => ({ swapPayload: (bytes) => Buffer.concat([bytes, Buffer.from(' ')]) })],
+    [
+      'is signed by the key of another agent that is admitted',
+      'BAD_SIGNATURE',
+      () => ({ sign: (signed) => honestKey.key.sign(signed) }),
+    ],
+    [
+      'has the signature in another spelling (S + L)',
+      'BAD_SIGNATURE',
+      () => ({ sign: (signed) => malleated(hostileKey.key.sign(signed)) }),
+    ],
+    [
+      'has another payload than was signed',
+      'PAYLOAD_MISMATCH',
+      () => ({ swapPayload: (bytes) => Buffer.from(bytes.toString().replace('forged', 'FORGED')) }),
+    ],
+    [
+      'has a longer payload than was signed',
+      'PAYLOAD_MISMATCH',
+      () => ({ swapPayload: (bytes) => Buffer.concat([bytes, Buffer.from(' ')]) }),
+    ],
     ['says another payload size', 'PAYLOAD_MISMATCH', () => ({ payload_size: 3 })],
     ['says another payload hash', 'PAYLOAD_MISMATCH', () => ({ payload_sha256: '0'.repeat(64) })],
   ]

@@ -1,8 +1,16 @@
-import { createServer, createConnection, type Socket } from 'node:net'
 import { randomBytes } from 'node:crypto'
+import { createConnection, createServer, type Socket } from 'node:net'
 import type { Actor } from './actors.ts'
 import { eventually } from './eventually.ts'
-import { type Binding, CHOSEN, type HandHandshake, handHandshake, helloOf, type Json, proofOf, type Falsify } from './raw-handshake.ts'
+import {
+  CHOSEN,
+  type Falsify,
+  type HandHandshake,
+  handHandshake,
+  helloOf,
+  type Json,
+  proofOf,
+} from './raw-handshake.ts'
 import type { RawPeer } from './raw-peer.ts'
 import type { RawStream } from './raw-stream.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
@@ -31,11 +39,7 @@ export async function sayHello(attack: Attack, hello: Json): Promise<Verdict> {
 }
 
 /** A whole handshake of the attacker as itself, with a proof that is false in one respect. */
-export async function falseProof(
-  attack: Attack,
-  falsify: Falsify,
-  body: Json = {},
-): Promise<Verdict> {
+export async function falseProof(attack: Attack, falsify: Falsify, body: Json = {}): Promise<Verdict> {
   attack.victim.mark()
   const stream = await attack.raw.open(attack.victim.address)
   const hand = initiating(attack, stream)
@@ -79,7 +83,9 @@ export async function interleave(attack: Attack): Promise<{ linked: number; code
   back.send(challengeOf(self, { nonce: challenge.nonce }))
   const { raw: proof } = await back.readSigned()
   out.stream.send(proof)
-  back.sendSigned('welcome', welcomeOf(), { bound: (binding) => ({ ...binding, messages: [...out.binding.messages, binding.messages.at(-1) as Uint8Array] }) })
+  back.sendSigned('welcome', welcomeOf(), {
+    bound: (binding) => ({ ...binding, messages: [...out.binding.messages, binding.messages.at(-1) as Uint8Array] }),
+  })
   await eventually(() => victim.of('link.up').length + victim.of('handshake.refused').length === 2, 'both ends')
   const told = await Promise.all([out, back].map(async ({ stream }) => (await stream.told())?.error_code))
   for (const { stream } of [out, back]) stream.close()
@@ -100,7 +106,9 @@ export async function staleChallenge(attack: Attack): Promise<Verdict> {
   const second = initiating(attack, await raw.open(victim.address))
   second.send(first.binding.messages[0]?.subarray(2) as Uint8Array)
   await second.read()
-  second.sendSigned('proof', proofOf(), { bound: (binding) => ({ ...binding, messages: [...first.binding.messages, binding.messages.at(-1) as Uint8Array] }) })
+  second.sendSigned('proof', proofOf(), {
+    bound: (binding) => ({ ...binding, messages: [...first.binding.messages, binding.messages.at(-1) as Uint8Array] }),
+  })
   return verdictOf(victim, second.stream)
 }
 
@@ -120,12 +128,18 @@ export async function relay(attack: Attack, from: Victim): Promise<{ atVictim: V
 }
 
 async function ended(victim: Victim): Promise<Verdict> {
-  const end = await eventually(() => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0], 'an end of the handshake')
+  const end = await eventually(
+    () => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0],
+    'an end of the handshake',
+  )
   return end.type === 'link.up' ? { linked: true } : { linked: false, code: end.code }
 }
 
 /** A plain TCP relay in front of an address; dials through it come from `localAddress`. */
-export async function tcpRelay(address: string, localAddress?: string): Promise<{ address: string; stop(): Promise<void> }> {
+export async function tcpRelay(
+  address: string,
+  localAddress?: string,
+): Promise<{ address: string; stop(): Promise<void> }> {
   const port = Number(address.split('/')[4])
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

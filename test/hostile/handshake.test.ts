@@ -1,10 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomBytes } from 'node:crypto'
 import { signCertificate, toBase64url } from '@hermes-peer/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { actor } from './actors.ts'
 import { craft } from './craft.ts'
+import { eventually } from './eventually.ts'
 import {
   type Attack,
   challengeOf,
@@ -19,7 +20,6 @@ import {
 } from './handshake-attacks.ts'
 import { bytesOf, handHandshake, helloOf, jsonOf, proofOf } from './raw-handshake.ts'
 import { dialLink } from './raw-link.ts'
-import { eventually } from './eventually.ts'
 import { partOf } from './raw-stream.ts'
 import { honest, scene } from './scene.ts'
 import { refused, verdictOf } from './verdict.ts'
@@ -59,7 +59,10 @@ describe('a handshake that is attacked', () => {
     expect(victim.of('directory.left')).toEqual([])
     expect(world.escaped).toEqual([])
     await eventually(
-      () => attack.raw.connections.every(({ streams }) => streams.every(({ protocol }) => protocol !== '/hermes/link/1.0.0')),
+      () =>
+        attack.raw.connections.every(({ streams }) =>
+          streams.every(({ protocol }) => protocol !== '/hermes/link/1.0.0'),
+        ),
       'the streams of the attack to be gone',
     )
     for (const connection of attack.raw.connections) connection.abort(new Error('done'))
@@ -169,7 +172,9 @@ describe('a handshake that is attacked', () => {
       again.send(Buffer.concat([hand.binding.messages[0] as Uint8Array, proof]))
       // Before the refusal stands the challenge, whose nonce is a new one.
       const challenge = JSON.parse(Buffer.from(await again.part()).toString()) as { nonce: string }
-      const before = JSON.parse(Buffer.from((hand.binding.messages[1] as Uint8Array).subarray(2)).toString()) as { nonce: string }
+      const before = JSON.parse(Buffer.from((hand.binding.messages[1] as Uint8Array).subarray(2)).toString()) as {
+        nonce: string
+      }
       expect(challenge.nonce).not.toBe(before.nonce)
       expect(await verdictOf(victim, again)).toEqual(refused('HANDSHAKE_REFUSED'))
       victim.mark()
@@ -235,11 +240,27 @@ describe('a handshake that is attacked', () => {
   describe('as the one who is dialled', () => {
     it.each<[string, string, Parameters<typeof whenDialled>[1]]>([
       ['with the victim’s own hello as the challenge', 'MALFORMED', (hand, hello) => hand.send(hello)],
-      ['with the victim’s own hello, completed', 'IDENTITY_MISMATCH', (hand, hello) => hand.send({ ...challengeOf(hostileKey), ...hello })],
-      ['with the victim’s own nonce', 'HANDSHAKE_REFUSED', (hand, { nonce }) => hand.send(challengeOf(hostileKey, { nonce }))],
-      ['in the name of another', 'IDENTITY_MISMATCH', (hand) => hand.send(challengeOf(hostileKey, { agent_id: 'honest' }))],
+      [
+        'with the victim’s own hello, completed',
+        'IDENTITY_MISMATCH',
+        (hand, hello) => hand.send({ ...challengeOf(hostileKey), ...hello }),
+      ],
+      [
+        'with the victim’s own nonce',
+        'HANDSHAKE_REFUSED',
+        (hand, { nonce }) => hand.send(challengeOf(hostileKey, { nonce })),
+      ],
+      [
+        'in the name of another',
+        'IDENTITY_MISMATCH',
+        (hand) => hand.send(challengeOf(hostileKey, { agent_id: 'honest' })),
+      ],
       ['with key and name of another', 'IDENTITY_MISMATCH', (hand) => hand.send(challengeOf(honestKey))],
-      ['in the name of the victim', 'IDENTITY_MISMATCH', (hand) => hand.send(challengeOf(hostileKey, { agent_id: 'victim' }))],
+      [
+        'in the name of the victim',
+        'IDENTITY_MISMATCH',
+        (hand) => hand.send(challengeOf(hostileKey, { agent_id: 'victim' })),
+      ],
       ['from another network', 'HANDSHAKE_REFUSED', (hand) => hand.send(challengeOf(hostileKey, { network: 'other' }))],
       [
         'with the victim’s own proof as the welcome',
@@ -326,7 +347,10 @@ describe('a handshake that is attacked', () => {
         stream.send(partOf(bytesOf({ error_code: 'DUPLICATE_AGENT' })))
         return stream
       })
-      await expect(victim.peer.connect(stranger.address)).rejects.toMatchObject({ code: 'DUPLICATE_AGENT', remote: true })
+      await expect(victim.peer.connect(stranger.address)).rejects.toMatchObject({
+        code: 'DUPLICATE_AGENT',
+        remote: true,
+      })
       const stream = await answered
       expect(victim.of('peer.notice')).toEqual([])
       stream.close()
@@ -398,7 +422,9 @@ describe('a handshake that is attacked', () => {
       hand.sendSigned('welcome', welcomeOf(), { sign: () => randomBytes(64) })
     })
     expect(verdict).toEqual(refused('HANDSHAKE_REFUSED'))
-    const skewed = await whenDialled(failing, (hand) => hand.send(challengeOf(hostileKey, { time: Date.now() - 3_600_000 })))
+    const skewed = await whenDialled(failing, (hand) =>
+      hand.send(challengeOf(hostileKey, { time: Date.now() - 3_600_000 })),
+    )
     expect(skewed).toEqual(refused('CLOCK_SKEW'))
     expect(existsSync(pins) ? JSON.parse(readFileSync(pins, 'utf8')) : {}).toEqual({})
     await untouched()

@@ -53,7 +53,9 @@ const server = createPeer({
 }).provide(work, (input, ctx) => {
   if (input === 'ok') return 'done'
   if (input === 'fail') throw ctx.error('WANTED', { why: 'to see' })
-  return new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason), { once: true }))
+  return new Promise((_, reject) =>
+    ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason), { once: true }),
+  )
 })
 await server.start()
 const client = createPeer({
@@ -78,7 +80,10 @@ const ended: Record<string, number> = {}
 async function call(index: number): Promise<void> {
   const kind = index % 4
   const own = new AbortController()
-  const options = [{ signal: life.signal }, { signal: life.signal }, { signal: own.signal }, { timeoutMs: 20, signal: life.signal }][kind] ?? {}
+  const options =
+    [{ signal: life.signal }, { signal: life.signal }, { signal: own.signal }, { timeoutMs: 20, signal: life.signal }][
+      kind
+    ] ?? {}
   const input = (['ok', 'fail', 'wait', 'wait'] as const)[kind] ?? 'ok'
   const running = client.call(work, input, options).then(
     () => 'OK',
@@ -105,7 +110,9 @@ async function sample(): Promise<Sample> {
   return {
     heap: process.memoryUsage().heapUsed,
     resources: process.getActiveResourcesInfo().length,
-    listeners: getEventListeners(life.signal, 'abort').length + process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
+    listeners:
+      getEventListeners(life.signal, 'abort').length +
+      process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
   }
 }
 

@@ -65,7 +65,10 @@ function complaints({ calls, sent, afterCalls, afterCycles, warnings, balance }:
   for (const [what, samples] of Object.entries({ calls: afterCalls, connections: afterCycles })) {
     const [first, second] = samples as [(typeof samples)[0], (typeof samples)[0]]
     const grown = (second.heap - first.heap) / MB
-    say(grown > byTier({ test: 2, ci: 3, long: 5 }), `the heap has grown by ${grown.toFixed(1)} MB over half of the ${what}`)
+    say(
+      grown > byTier({ test: 2, ci: 3, long: 5 }),
+      `the heap has grown by ${grown.toFixed(1)} MB over half of the ${what}`,
+    )
     say(second.listeners !== first.listeners, `${second.listeners - first.listeners} more listeners after ${what}`)
     say(second.resources > first.resources + 3, `${second.resources - first.resources} more resources after ${what}`)
   }
@@ -93,7 +96,14 @@ describe('F-48 slow leaks from signals and listeners', () => {
     const sample = { heap: 30 * MB, resources: 16, listeners: 7 }
     const calls = { OK: 25, WANTED: 25, CANCELLED: 25, TIMEOUT: 25 }
     const balance = { calls: 100, succeeded: 25, failed: 75, inFlight: 0 }
-    const sound: LeakReport = { calls, sent: 100, afterCalls: [sample, sample], afterCycles: [sample, sample], warnings: [], balance }
+    const sound: LeakReport = {
+      calls,
+      sent: 100,
+      afterCalls: [sample, sample],
+      afterCycles: [sample, sample],
+      warnings: [],
+      balance,
+    }
     expect(complaints(sound, 100)).toEqual([])
     const grown = (more: Partial<typeof sample>) => [sample, { ...sample, ...more }]
     const leaks: Partial<LeakReport>[] = [

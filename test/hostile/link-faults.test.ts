@@ -35,7 +35,8 @@ describe('F-23 remote misbehaviour kills the process', () => {
   const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
   const hello = () => partOf(bytesOf(helloOf(hostileKey)))
   /** A request that would be sound on the link that is not there yet. */
-  const early = () => craft({ self: hostileKey, to: 'victim', toEpoch: 1, epoch: 1, sequence: 1 }, { target_capability: 'echo' }).frame
+  const early = () =>
+    craft({ self: hostileKey, to: 'victim', toEpoch: 1, epoch: 1, sequence: 1 }, { target_capability: 'echo' }).frame
 
   /** What is done on a fresh stream. */
   const onStream: Record<string, (stream: RawStream) => void | Promise<void>> = {
@@ -148,7 +149,9 @@ describe('F-23 remote misbehaviour kills the process', () => {
   it.each(Object.keys(onLink))(`by: %s, ${ROUNDS} rounds`, async (name) => {
     let made = 0
     for (let round = 0; round < ROUNDS; round++) {
-      const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(() => undefined)
+      const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(
+        () => undefined,
+      )
       if (!link) continue
       made++
       await onLink[name]?.(link)
@@ -159,7 +162,9 @@ describe('F-23 remote misbehaviour kills the process', () => {
 
   it('by connections that are cut in the middle of everything', async () => {
     for (let round = 0; round < ROUNDS / 2; round++) {
-      const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(() => undefined)
+      const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(
+        () => undefined,
+      )
       for (let i = 0; i < 5; i++) link?.request('echo', 'x'.repeat(10_000))
       if (round % 2 === 0) await tick()
       for (const connection of raw.connections) connection.abort(new Error('cut'))

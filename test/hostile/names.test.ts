@@ -86,27 +86,38 @@ describe('F-40 look-alike and differently encoded names', () => {
     }
   })
 
-  it.each(NAMES)('%s: refused as the name of a capability, a topic, an event or an agent that is meant', async (_, name) => {
-    const contract = () => capability(name, { description: 'x', input: z.unknown(), output: z.unknown() })
-    expect(['INVALID_NAME', 'INVALID_CONTRACT']).toContain(codeOf(contract))
-    const { peer } = victim
-    await expect(peer.callDynamic(name, null)).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.call(echo, null, { agent: name })).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.emit({ topic: name }, 1)).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.emit({ agent: name, event: 'x' }, 1)).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.emit({ agent: 'ops', event: name }, 1)).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.manifest(name)).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.find({ agent: name })).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    await expect(peer.find({ capability: name })).rejects.toMatchObject({ code: 'INVALID_NAME' })
-    expect(codeOf(() => peer.onTopic(name, () => undefined))).toBe('INVALID_NAME')
-    expect(codeOf(() => peer.onEvent(name, () => undefined))).toBe('INVALID_NAME')
-  })
+  it.each(NAMES)(
+    '%s: refused as the name of a capability, a topic, an event or an agent that is meant',
+    async (_, name) => {
+      const contract = () => capability(name, { description: 'x', input: z.unknown(), output: z.unknown() })
+      expect(['INVALID_NAME', 'INVALID_CONTRACT']).toContain(codeOf(contract))
+      const { peer } = victim
+      await expect(peer.callDynamic(name, null)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.call(echo, null, { agent: name })).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.emit({ topic: name }, 1)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.emit({ agent: name, event: 'x' }, 1)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.emit({ agent: 'ops', event: name }, 1)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.manifest(name)).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.find({ agent: name })).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      await expect(peer.find({ capability: name })).rejects.toMatchObject({ code: 'INVALID_NAME' })
+      expect(codeOf(() => peer.onTopic(name, () => undefined))).toBe('INVALID_NAME')
+      expect(codeOf(() => peer.onEvent(name, () => undefined))).toBe('INVALID_NAME')
+    },
+  )
 
   it.each(NAMES)('%s: refused in a trust file, which names the entry', async (_, name) => {
     const file = join(world.place.path, 'trust.json')
     writeFileSync(file, JSON.stringify({ agents: [hostileKey.listed, { ...hostileKey.listed, agent_id: name }] }))
-    const peer = createPeer({ agentId: 'lister', preset: 'none', identity: world.place.keyFile(actor('lister')), trust: { allow: file } })
-    await expect(peer.start()).rejects.toMatchObject({ code: 'INVALID_TRUST_FILE', message: expect.stringContaining('agents[1].agent_id') })
+    const peer = createPeer({
+      agentId: 'lister',
+      preset: 'none',
+      identity: world.place.keyFile(actor('lister')),
+      trust: { allow: file },
+    })
+    await expect(peer.start()).rejects.toMatchObject({
+      code: 'INVALID_TRUST_FILE',
+      message: expect.stringContaining('agents[1].agent_id'),
+    })
   })
 
   it.each(NAMES)('%s: refused in a hello', async (_, name) => {
@@ -133,19 +144,25 @@ describe('F-40 look-alike and differently encoded names', () => {
       return Buffer.from(JSON.stringify(header))
     }
 
-    it.each(['network', 'sender', 'recipient', 'via', 'target_capability', 'path'])('%s: each of them is refused as malformed', async (field) => {
-      for (const [what, name] of NAMES) {
-        // Too many broken ones would cut the link: that is shown elsewhere.
-        if (link.ended) link = await dialLink(attack.raw, hostileKey, victim.address)
-        victim.mark()
-        link.request('echo', what, { header: renamed(field, name), sequence: 1_000_000 })
-        const end = await eventually(() => victim.of('envelope.refused')[0] ?? victim.of('handler.started')[0], 'an end')
-        expect([what, end]).toMatchObject([what, { type: 'envelope.refused', code: 'MALFORMED' }])
-        expect(readable((end as { reason: string }).reason)).toBe(true)
-        await eventually(() => victim.of('link.down').length === 0 || link.ended, 'the link to be up or gone')
-      }
-      expect(victim.served).toEqual([])
-    })
+    it.each(['network', 'sender', 'recipient', 'via', 'target_capability', 'path'])(
+      '%s: each of them is refused as malformed',
+      async (field) => {
+        for (const [what, name] of NAMES) {
+          // Too many broken ones would cut the link: that is shown elsewhere.
+          if (link.ended) link = await dialLink(attack.raw, hostileKey, victim.address)
+          victim.mark()
+          link.request('echo', what, { header: renamed(field, name), sequence: 1_000_000 })
+          const end = await eventually(
+            () => victim.of('envelope.refused')[0] ?? victim.of('handler.started')[0],
+            'an end',
+          )
+          expect([what, end]).toMatchObject([what, { type: 'envelope.refused', code: 'MALFORMED' }])
+          expect(readable((end as { reason: string }).reason)).toBe(true)
+          await eventually(() => victim.of('link.down').length === 0 || link.ended, 'the link to be up or gone')
+        }
+        expect(victim.served).toEqual([])
+      },
+    )
   })
 
   it('ids that are allowed lie in files under their own, escaped names', async () => {
@@ -154,9 +171,16 @@ describe('F-40 look-alike and differently encoded names', () => {
       const peer = await createPeer({ agentId, folder }).start()
       await peer.stop()
     }
-    const below = (path: string): string[] => readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name)
+    const below = (path: string): string[] =>
+      readdirSync(path, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
     const files = below(join(folder, 'keys'))
-    expect(files.filter((name) => name.endsWith('.pem')).sort()).toEqual(['a.b-c_d.pem', 'billing%2Fledger.pem', 'con.pem'])
+    expect(files.filter((name) => name.endsWith('.pem')).sort()).toEqual([
+      'a.b-c_d.pem',
+      'billing%2Fledger.pem',
+      'con.pem',
+    ])
     expect(readdirSync(join(folder, 'keys')).every((name) => !name.includes('/'))).toBe(true)
   })
 

@@ -29,17 +29,22 @@ vi.mock('@hermes-peer/protocol', async (original) => {
     if (broken.transcripts) return true
     const sound = real.verifyTranscript(what, context, signature, key)
     if (!broken.roles) return sound
-    return sound || real.verifyTranscript(what, { ...context, initiator: responder, responder: initiator }, signature, key)
+    return (
+      sound || real.verifyTranscript(what, { ...context, initiator: responder, responder: initiator }, signature, key)
+    )
   }
   return {
     ...real,
     verifyTranscript,
     verifyEnvelope: ((frame, key, memory) =>
-      broken.signatures ? real.leafOf(frame.header) : real.verifyEnvelope(frame, key, memory)) as typeof real.verifyEnvelope,
+      broken.signatures
+        ? real.leafOf(frame.header)
+        : real.verifyEnvelope(frame, key, memory)) as typeof real.verifyEnvelope,
     verifyPayload: ((header, parts) => {
       if (!broken.payloads) real.verifyPayload(header, parts)
     }) as typeof real.verifyPayload,
-    publicKey: ((raw) => (broken.keys ? unchecked(raw, real.fingerprintOf(raw)) : real.publicKey(raw))) as typeof real.publicKey,
+    publicKey: ((raw) =>
+      broken.keys ? unchecked(raw, real.fingerprintOf(raw)) : real.publicKey(raw)) as typeof real.publicKey,
   }
 })
 
@@ -90,7 +95,10 @@ vi.mock('../../packages/peer/src/calls/pending.ts', async (original) => {
 
 /** Takes any 32 bytes for a key, and leaves the rest to Node. */
 function unchecked(raw: Uint8Array, fingerprint: string): PublicKey {
-  const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(raw).toString('base64url') } })
+  const key = createPublicKey({
+    format: 'jwk',
+    key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(raw).toString('base64url') },
+  })
   return { raw, fingerprint, verify: (message, signature) => verify(null, message, key, signature) }
 }
 
@@ -100,7 +108,11 @@ const hostileKey = actor('hostile')
 const otherKey = actor('other')
 const LINKED = { linked: true }
 
-async function attacked(world: Scene, options: Partial<Parameters<Scene['peer']>[0]> = {}, self: Actor = hostileKey): Promise<Attack> {
+async function attacked(
+  world: Scene,
+  options: Partial<Parameters<Scene['peer']>[0]> = {},
+  self: Actor = hostileKey,
+): Promise<Attack> {
   const victim = await world.peer({ as: victimKey, allow: [hostileKey, honestKey, otherKey], ...options })
   return { victim, raw: await world.raw(self), self, other: honestKey }
 }
@@ -122,7 +134,11 @@ describe('a victim with a planted fault is caught by', () => {
   })
 
   it('the check for strangers: its trust admits everybody', async () => {
-    const everybody = { judge: () => ({ admitted: true }) as const, known: () => undefined, describe: () => 'everybody' }
+    const everybody = {
+      judge: () => ({ admitted: true }) as const,
+      known: () => undefined,
+      describe: () => 'everybody',
+    }
     const stranger = actor('stranger')
     const sound = await attacked(scene(), {}, stranger)
     expect(await sayHello(sound, helloOf(stranger))).toEqual(refused('NOT_ALLOWED'))
@@ -141,7 +157,9 @@ describe('a victim with a planted fault is caught by', () => {
   })
 
   it('the false proofs: transcripts are not verified', async () => {
-    const verdicts = await beforeAndAfter('transcripts', async () => falseProof(await attacked(scene()), { sign: () => randomBytes(64) }))
+    const verdicts = await beforeAndAfter('transcripts', async () =>
+      falseProof(await attacked(scene()), { sign: () => randomBytes(64) }),
+    )
     expect(verdicts).toEqual({ sound: refused('HANDSHAKE_REFUSED'), broken: LINKED })
   })
 
@@ -170,7 +188,10 @@ describe('a victim with a planted fault is caught by', () => {
     }
     expect(await meet({}, {})).toMatchObject({ atVictim: { linked: false }, atOther: { linked: false } })
     // One of them alone is enough to notice.
-    expect(await meet(over(names.victim), {})).toMatchObject({ atVictim: { linked: false }, atOther: { linked: false } })
+    expect(await meet(over(names.victim), {})).toMatchObject({
+      atVictim: { linked: false },
+      atOther: { linked: false },
+    })
     expect(await meet({}, over(names.far))).toMatchObject({ atVictim: { linked: false }, atOther: { linked: false } })
     expect(await meet(over(names.victim), over(names.far))).toEqual({ atVictim: LINKED, atOther: LINKED })
   })
@@ -180,7 +201,10 @@ describe('a victim with a planted fault is caught by', () => {
       const { victim, raw } = await attacked(scene())
       const link = await dialLink(raw, hostileKey, victim.address)
       link.request('echo', 'forged', { sign: () => randomBytes(64) })
-      await eventually(() => victim.of('envelope.refused')[0] ?? victim.of('handler.ended')[0], 'the end of the forgery')
+      await eventually(
+        () => victim.of('envelope.refused')[0] ?? victim.of('handler.ended')[0],
+        'the end of the forgery',
+      )
       return victim.served
     })
     expect(served).toEqual({ sound: [], broken: ['forged'] })
@@ -191,7 +215,10 @@ describe('a victim with a planted fault is caught by', () => {
       const { victim, raw } = await attacked(scene())
       const link = await dialLink(raw, hostileKey, victim.address)
       link.request('echo', 'signed', { swapPayload: () => Buffer.from('{"input":"forged"}') })
-      await eventually(() => victim.of('envelope.refused')[0] ?? victim.of('handler.ended')[0], 'the end of the forgery')
+      await eventually(
+        () => victim.of('envelope.refused')[0] ?? victim.of('handler.ended')[0],
+        'the end of the forgery',
+      )
       return victim.served
     })
     expect(served).toEqual({ sound: [], broken: ['forged'] })
@@ -262,7 +289,12 @@ describe('a victim with a planted fault is caught by', () => {
       const world = scene()
       const { victim, raw } = await attacked(world, { tuning: { handshakeTimeoutMs, pendingHandshakes: 1 } })
       await raw.open(victim.address)
-      await world.peer({ as: honestKey, allow: [victimKey], bootstrap: [victim.address], tuning: { handshakeTimeoutMs: 1500, reconnectMs: 50 } })
+      await world.peer({
+        as: honestKey,
+        allow: [victimKey],
+        bootstrap: [victim.address],
+        tuning: { handshakeTimeoutMs: 1500, reconnectMs: 50 },
+      })
       return victim.until('link.up', undefined, 2500).then(
         () => true,
         () => false,

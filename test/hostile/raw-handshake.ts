@@ -19,7 +19,10 @@ export interface Binding {
 const utf8 = (text: string) => Buffer.from(text, 'utf8')
 
 /** What a `proof` or `welcome` signs, built from the text of the wire contract. */
-export function signedOf(what: string, { network, protocol, initiator, responder, roles, messages }: Binding): Uint8Array {
+export function signedOf(
+  what: string,
+  { network, protocol, initiator, responder, roles, messages }: Binding,
+): Uint8Array {
   const texts = [network, protocol, roles[0], initiator, roles[1], responder].map(utf8)
   const pieces = [utf8('hermes-peer/transcript/1'), ...texts, ...messages].map(partOf)
   const transcript = createHash('sha256').update(Buffer.concat(pieces)).digest()
@@ -115,7 +118,9 @@ export function handHandshake(
       keep(raw)
       return json
     },
-    sendSigned(what, body, { domain = what, sign = (message) => self.key.sign(message), bound = (same) => same } = {}) {
+    sendSigned(what, body, falsify: Falsify = {}) {
+      const { domain = what, bound = (same: Binding) => same } = falsify
+      const sign = falsify.sign ?? ((message: Uint8Array) => self.key.sign(message))
       const sent = bytes(body)
       const signature = sign(signedOf(domain, bound({ ...binding, messages: [...binding.messages, sent] })))
       const whole = Buffer.concat([sent, signature])

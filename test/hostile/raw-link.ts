@@ -12,7 +12,7 @@ import {
   toBase64url,
 } from '@hermes-peer/protocol'
 import type { Actor } from './actors.ts'
-import { craft, type Crafted, type Draft } from './craft.ts'
+import { type Crafted, craft, type Draft } from './craft.ts'
 import { eventually } from './eventually.ts'
 import { CHOSEN, handHandshake, helloOf, type Json, proofOf } from './raw-handshake.ts'
 import type { RawPeer } from './raw-peer.ts'
@@ -86,7 +86,11 @@ export function capabilityEntry(name: string, more: Partial<CapabilityEntry> = {
   }
 }
 
-export function manifestOf(self: Actor, capabilities: readonly CapabilityEntry[] = [], network = 'default'): SignedDocument {
+export function manifestOf(
+  self: Actor,
+  capabilities: readonly CapabilityEntry[] = [],
+  network = 'default',
+): SignedDocument {
   const now = Date.now()
   return signManifest(
     {
@@ -114,7 +118,13 @@ export async function dialLink(raw: RawPeer, self: Actor, address: string, plan:
   const challenge = await hand.read()
   hand.sendSigned('proof', ownProof(plan, epoch, manifest))
   const { body } = await hand.readSigned()
-  return linkOver(stream, self, { to: challenge.agent_id as string, toEpoch: body.epoch as number, epoch, plan, manifest })
+  return linkOver(stream, self, {
+    to: challenge.agent_id as string,
+    toEpoch: body.epoch as number,
+    epoch,
+    plan,
+    manifest,
+  })
 }
 
 /** Waits for the other side to open a stream, and shakes hands as the responder. */
@@ -124,7 +134,12 @@ export async function acceptLink(raw: RawPeer, self: Actor, plan: LinkPlan = {})
 }
 
 /** Shakes hands as the responder on a stream that is there. */
-export async function answerHandshake(raw: RawPeer, stream: RawStream, self: Actor, plan: LinkPlan = {}): Promise<RawLink> {
+export async function answerHandshake(
+  raw: RawPeer,
+  stream: RawStream,
+  self: Actor,
+  plan: LinkPlan = {},
+): Promise<RawLink> {
   const initiator = raw.connections.find(({ streams }) => streams.includes(stream.stream))?.remotePeer.toString() ?? ''
   const hand = handHandshake(stream, self, { initiator, responder: raw.peerId, ...named(plan) })
   const manifest = plan.manifest ?? manifestOf(self, plan.capabilities, plan.network)

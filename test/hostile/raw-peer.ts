@@ -1,14 +1,14 @@
 import '../../packages/peer/src/network/polyfill.ts'
-import { LINK_PROTOCOL } from '@hermes-peer/protocol'
 import { noise } from '@chainsafe/libp2p-noise'
 import { yamux } from '@chainsafe/libp2p-yamux'
+import { LINK_PROTOCOL } from '@hermes-peer/protocol'
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
 import { identify } from '@libp2p/identify'
 import type { Connection, PrivateKey } from '@libp2p/interface'
 import { tcp } from '@libp2p/tcp'
 import { multiaddr } from '@multiformats/multiaddr'
-import { createLibp2p } from 'libp2p'
+import { createLibp2p, type Libp2pOptions } from 'libp2p'
 import type { Actor } from './actors.ts'
 import { eventually } from './eventually.ts'
 import { type RawStream, rawStream } from './raw-stream.ts'
@@ -37,9 +37,19 @@ export interface RawPeerOptions {
   gossip?: boolean
 }
 
+/** Takes part in gossip without a signature of its own, as all peers of a network do. */
+const gossiping = () => ({
+  identify: identify(),
+  gossip: gossipsub({
+    globalSignaturePolicy: 'StrictNoSign',
+    allowPublishToZeroTopicPeers: true,
+    scoreParams: { IPColocationFactorWeight: 0 },
+  }),
+})
+
 export async function createRawPeer({ as, gossip = false }: RawPeerOptions): Promise<RawPeer> {
   const privateKey = 'agentId' in as ? await generateKeyPairFromSeed('Ed25519', as.key.seed) : as
-  const libp2p = await createLibp2p({
+  const plain: Libp2pOptions = {
     privateKey,
     addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] },
     transports: [tcp()],
@@ -47,17 +57,8 @@ export async function createRawPeer({ as, gossip = false }: RawPeerOptions): Pro
     streamMuxers: [yamux()],
     connectionManager: { inboundConnectionThreshold: Number.POSITIVE_INFINITY, maxIncomingPendingConnections: 1000 },
     connectionMonitor: { enabled: false },
-    services: gossip
-      ? {
-          identify: identify(),
-          gossip: gossipsub({
-            globalSignaturePolicy: 'StrictNoSign',
-            allowPublishToZeroTopicPeers: true,
-            scoreParams: { IPColocationFactorWeight: 0 },
-          }),
-        }
-      : {},
-  })
+  }
+  const libp2p = gossip ? await createLibp2p({ ...plain, services: gossiping() }) : await createLibp2p(plain)
   const accepted: RawStream[] = []
   await libp2p.handle(LINK_PROTOCOL, (stream) => void accepted.push(rawStream(stream)), {
     maxInboundStreams: 1000,
@@ -65,7 +66,9 @@ export async function createRawPeer({ as, gossip = false }: RawPeerOptions): Pro
   })
   const connect = (address: string) => libp2p.dial(multiaddr(address), { force: true })
   const existing = (address: string) =>
-    libp2p.getConnections().findLast(({ status, remotePeer }) => status === 'open' && address.endsWith(remotePeer.toString()))
+    libp2p
+      .getConnections()
+      .findLast(({ status, remotePeer }) => status === 'open' && address.endsWith(remotePeer.toString()))
   return {
     peerId: libp2p.peerId.toString(),
     get address() {
@@ -73,7 +76,8 @@ export async function createRawPeer({ as, gossip = false }: RawPeerOptions): Pro
     },
     connect,
     async open(address, protocol = LINK_PROTOCOL) {
-      const on = async (connection: Connection) => rawStream(await connection.newStream(protocol, { maxOutboundStreams: 1000 }))
+      const on = async (connection: Connection) =>
+        rawStream(await connection.newStream(protocol, { maxOutboundStreams: 1000 }))
       const there = existing(address)
       // The other side may just have hung up.
       return (there && (await on(there).catch(() => undefined))) ?? on(await connect(address))

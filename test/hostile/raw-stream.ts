@@ -72,7 +72,8 @@ class ByteStream implements RawStream {
 
   async take(length: number): Promise<Uint8Array> {
     await eventually(() => this.#bytes.length >= length || this.#over(), `${length} bytes`)
-    if (this.#bytes.length < length) throw new Error(`the stream ended with ${this.#bytes.length} of ${length} bytes`, { cause: this.#error })
+    if (this.#bytes.length < length)
+      throw new Error(`the stream ended with ${this.#bytes.length} of ${length} bytes`, { cause: this.#error })
     const taken = this.#bytes.subarray(0, length)
     this.#bytes = this.#bytes.subarray(length)
     return new Uint8Array(taken)

@@ -17,11 +17,11 @@ export function scene(ends: (clear: () => Promise<void>) => void = onTestFinishe
   const own = place()
   const stops: (() => Promise<unknown>)[] = []
   const escaped: unknown[] = []
-  const escape = (reason: unknown) => void escaped.push(reason)
-  process.on('unhandledRejection', escape).on('uncaughtException', escape)
+  const onEscape = (reason: unknown) => void escaped.push(reason)
+  process.on('unhandledRejection', onEscape).on('uncaughtException', onEscape)
   ends(async () => {
     for (const stop of stops.reverse()) await stop()
-    process.off('unhandledRejection', escape).off('uncaughtException', escape)
+    process.off('unhandledRejection', onEscape).off('uncaughtException', onEscape)
     own.clear()
   })
   return {

@@ -5,7 +5,6 @@ import { actor } from './actors.ts'
 import { eventually } from './eventually.ts'
 import { capabilityEntry, dialLink } from './raw-link.ts'
 import { honest, scene } from './scene.ts'
-import { TOO_BIG } from './verdict.ts'
 import { echo } from './victim.ts'
 
 const victimKey = actor('victim')
@@ -39,7 +38,9 @@ const nested = (keyword: string, count: number) => {
 const doubling = Object.fromEntries(
   Array.from({ length: 40 }, (_, index) => [
     `s${index}`,
-    index === 0 ? { type: 'integer' } : { anyOf: [{ $ref: `#/$defs/s${index - 1}` }, { $ref: `#/$defs/s${index - 1}` }] },
+    index === 0
+      ? { type: 'integer' }
+      : { anyOf: [{ $ref: `#/$defs/s${index - 1}` }, { $ref: `#/$defs/s${index - 1}` }] },
   ]),
 )
 
@@ -47,8 +48,16 @@ const doubling = Object.fromEntries(
 const bombs = (url: string): readonly (readonly [string, unknown, unknown])[] => [
   ['a pattern that backtracks, with its bait', { type: 'string', pattern: '^(a+)+$' }, BAIT],
   ['a pattern of nested repeats', { type: 'string', pattern: '^((a{1,99}){1,99}){1,99}$' }, BAIT],
-  ['many patterns that backtrack', { allOf: Array.from({ length: 80 }, (_, index) => ({ pattern: `^(a|a)*${index}$` })) }, BAIT],
-  ['a pattern for the names of 5,000 properties', { patternProperties: { '(x+x+)+y': {} } }, Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`x${index}`, 0]))],
+  [
+    'many patterns that backtrack',
+    { allOf: Array.from({ length: 80 }, (_, index) => ({ pattern: `^(a|a)*${index}$` })) },
+    BAIT,
+  ],
+  [
+    'a pattern for the names of 5,000 properties',
+    { patternProperties: { '(x+x+)+y': {} } },
+    Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`x${index}`, 0])),
+  ],
   ['allOf inside one another, as deep as a document may be', nested('allOf', 12), 'x'],
   ['1,200 anyOf side by side', { anyOf: Array.from({ length: 1200 }, () => ({ not: {} })) }, 'x'],
   ['branches that double', { $defs: doubling, $ref: '#/$defs/s39' }, 'x'],
@@ -58,11 +67,27 @@ const bombs = (url: string): readonly (readonly [string, unknown, unknown])[] =>
   ['a $dynamicRef to a listener', { $dynamicRef: `${url}/schema.json` }, 'x'],
   ['a $ref to a file', { $ref: 'file:///etc/passwd' }, 'x'],
   ['a $ref to itself', { $ref: '#' }, 'x'],
-  ['a $ref to itself by way of another', { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }, 'x'],
+  [
+    'a $ref to itself by way of another',
+    { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' },
+    'x',
+  ],
   ['a $ref to its own parent', { properties: { next: { $ref: '#/properties/next' } } }, { next: 1 }],
-  ['uniqueItems of 9,000 big items', { uniqueItems: true }, Array.from({ length: 9000 }, (_, index) => [index, 'x'.repeat(50)])],
-  ['an enum of 1,000 texts for 9,000 items', { items: { enum: Array.from({ length: 1000 }, (_, index) => `v${index}`) } }, Array.from({ length: 9000 }, () => 'v-none')],
-  ['names that every object has', { properties: { valueOf: { type: 'string' }, toString: {} }, required: ['toString', 'hasOwnProperty'] }, { a: 1 }],
+  [
+    'uniqueItems of 9,000 big items',
+    { uniqueItems: true },
+    Array.from({ length: 9000 }, (_, index) => [index, 'x'.repeat(50)]),
+  ],
+  [
+    'an enum of 1,000 texts for 9,000 items',
+    { items: { enum: Array.from({ length: 1000 }, (_, index) => `v${index}`) } },
+    Array.from({ length: 9000 }, () => 'v-none'),
+  ],
+  [
+    'names that every object has',
+    { properties: { valueOf: { type: 'string' }, toString: {} }, required: ['toString', 'hasOwnProperty'] },
+    { a: 1 },
+  ],
   ['nothing that is a schema', 'a text', 'x'],
 ]
 
@@ -115,7 +140,10 @@ describe('F-08 schemas from strangers run as code', () => {
       capabilities: [capabilityEntry('trap', { input_schema: { type: 'string', pattern: '^(a+)+$' } })],
     })
     await victim.until('directory.changed')
-    await expect(victim.peer.callDynamic('trap', BAIT)).rejects.toMatchObject({ code: 'NO_CANDIDATE', message: expect.stringContaining('hostile') })
+    await expect(victim.peer.callDynamic('trap', BAIT)).rejects.toMatchObject({
+      code: 'NO_CANDIDATE',
+      message: expect.stringContaining('hostile'),
+    })
     const call = victim.peer.callDynamic('trap', 'a'.repeat(1000))
     link.answer(await link.next(({ header }) => header.target_capability === 'trap'), 'fits')
     expect(await call).toBe('fits')
@@ -128,7 +156,10 @@ describe('F-08 schemas from strangers run as code', () => {
       capabilities: [capabilityEntry('trap', { input_schema: { $ref: '#' } })],
     })
     await victim.until('directory.changed')
-    await expect(victim.peer.callDynamic('trap', 1)).rejects.toMatchObject({ code: 'NO_CANDIDATE', message: expect.stringContaining('schema') })
+    await expect(victim.peer.callDynamic('trap', 1)).rejects.toMatchObject({
+      code: 'NO_CANDIDATE',
+      message: expect.stringContaining('schema'),
+    })
   })
 
   it('a manifest that is larger than 64 KiB is refused as a whole', async () => {
@@ -138,7 +169,7 @@ describe('F-08 schemas from strangers run as code', () => {
     await dialLink(await world.raw(hostileKey), hostileKey, victim.address, {
       capabilities: [capabilityEntry('trap', { input_schema: { enum: ['x'.repeat(70_000)] } })],
     })
-    await expect(victim.peer.manifest('hostile')).rejects.toMatchObject({ code: TOO_BIG })
+    await expect(victim.peer.manifest('hostile')).rejects.toMatchObject({ code: 'LIMIT_EXCEEDED' })
     expect(await good.peer.call(echo, 1)).toBe(1)
     await eventually(() => victim.links === 2, 'both links')
   })

@@ -1,4 +1,12 @@
-import { type Channel, createPeerWith, type Network, type Opened, type Peer, type PeerOptions, type Seams } from 'hermes-peer'
+import {
+  type Channel,
+  createPeerWith,
+  type Network,
+  type Opened,
+  type Peer,
+  type PeerOptions,
+  type Seams,
+} from 'hermes-peer'
 import { machineSeams } from '../../packages/peer/src/machine.ts'
 
 /** Makes peers as `createPeer` does, but over seams that a test has put its hands on. */
@@ -30,21 +38,16 @@ export function mistaking(network: Network, names: ReadonlyMap<string, string>):
     close: () => channel.close(),
     abort: (error) => channel.abort(error),
   })
-  return {
-    peerId: network.peerId,
-    start: () => network.start(),
-    stop: () => network.stop(),
-    addresses: () => network.addresses(),
+  const changed: Partial<Network> = {
     handle: (protocol, accept) => network.handle(protocol, (channel) => accept(relabel(channel))),
     open: async (target, protocol, options) => relabel(await network.open(target, protocol, options)),
-    hangUp: (peerId) => network.hangUp(peerId),
-    provide: (cid, options) => network.provide(cid, options),
-    unprovide: (cid) => network.unprovide(cid),
-    findProviders: (cid, options) => network.findProviders(cid, options),
-    subscribe: (topic, receive) => network.subscribe(topic, receive),
-    publish: (topic, data) => network.publish(topic, data),
-    observe: (events) => network.observe(events),
   }
+  return new Proxy(network, {
+    get(target, key) {
+      const value: unknown = Reflect.get(key in changed ? changed : target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 /** A wall clock that is off by so many ms; what runs by elapsed time is not. */

@@ -1,10 +1,10 @@
-import { createConnection, type Socket } from 'node:net'
 import { randomBytes } from 'node:crypto'
+import { createConnection, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Actor, actor } from './actors.ts'
 import { eventually, within } from './eventually.ts'
 import { tcpRelay } from './handshake-attacks.ts'
-import { bytesOf, helloOf } from './raw-handshake.ts'
+import { bytesOf, handHandshake, helloOf, proofOf } from './raw-handshake.ts'
 import { dialLink } from './raw-link.ts'
 import { partOf, type RawStream, varint } from './raw-stream.ts'
 import { type Scene, scene } from './scene.ts'
@@ -19,7 +19,11 @@ const hostileKey = actor('hostile')
 const SLOW = Array.from({ length: byTier({ test: 16, ci: 80, long: 80 }) }, (_, index) => actor(`slow-${index}`))
 
 /** Opens streams from all of them and does the same on each. */
-async function stall(world: Scene, victim: Victim, begin: (stream: RawStream, self: Actor) => void): Promise<RawStream[]> {
+async function stall(
+  world: Scene,
+  victim: Victim,
+  begin: (stream: RawStream, self: Actor) => void,
+): Promise<RawStream[]> {
   const streams: RawStream[] = []
   for (const self of SLOW) {
     const raw = await world.raw(self)
@@ -34,7 +38,12 @@ async function stall(world: Scene, victim: Victim, begin: (stream: RawStream, se
 /** An honest peer comes, is let in, and is served. */
 async function served(world: Scene, victim: Victim, address = victim.address): Promise<void> {
   const since = performance.now()
-  const good = await world.peer({ as: honestKey, allow: [victimKey], bootstrap: [address], tuning: { reconnectMs: 50 } })
+  const good = await world.peer({
+    as: honestKey,
+    allow: [victimKey],
+    bootstrap: [address],
+    tuning: { reconnectMs: 50 },
+  })
   await good.until('link.up', undefined, 20_000)
   expect(await within(20_000, 'a call of an honest peer', good.peer.call(echo, 'hello'))).toBe('hello')
   await good.peer.stop()
@@ -48,7 +57,10 @@ describe('streams that stand still', () => {
     ['with half a length', (stream) => stream.send(Buffer.from([0x80]))],
     ['with half a hello', (stream, self) => stream.send(hello(self).subarray(0, 100))],
     ['with a whole hello and nothing after it', (stream, self) => stream.send(hello(self))],
-    ['with half a proof', (stream, self) => stream.send(Buffer.concat([hello(self), varint(200), Buffer.from('{"epoch":1')]))],
+    [
+      'with half a proof',
+      (stream, self) => stream.send(Buffer.concat([hello(self), varint(200), Buffer.from('{"epoch":1')])),
+    ],
   ]
 
   it.each(stalls)('%s: each ends by itself, honest peers are served meanwhile and after', async (_, begin) => {
@@ -84,7 +96,10 @@ describe('streams that stand still', () => {
     for (const [index, stream] of streams.entries()) stream.send(hello(SLOW[index] as Actor))
     await Promise.all(streams.map((stream) => stream.part()))
     // All places of that address are taken: one more of it waits.
-    const ninth = await eventually(async () => (await world.raw(SLOW[8] as Actor)).open(victim.address).catch(() => undefined), 'a ninth connection')
+    const ninth = await eventually(
+      async () => (await world.raw(SLOW[8] as Actor)).open(victim.address).catch(() => undefined),
+      'a ninth connection',
+    )
     ninth.send(hello(SLOW[8] as Actor))
     const elsewhere = await tcpRelay(victim.address, '127.0.0.2')
     onTestFinished(() => elsewhere.stop())
@@ -102,8 +117,29 @@ describe('streams that stand still', () => {
     const stream = await raw.open(victim.address)
     stream.send(hello(hostileKey))
     expect(await stream.told()).toEqual({ error_code: 'NOT_ALLOWED' })
-    await eventually(() => stream.error !== undefined, 'the reset')
-    expect(raw.connections.flatMap(({ streams }) => streams.filter(({ protocol }) => protocol.includes('hermes/link')))).toEqual([])
+    await eventually(() => stream.stream.status !== 'open', 'the reset')
+    expect(
+      raw.connections.flatMap(({ streams }) => streams.filter(({ protocol }) => protocol.includes('hermes/link'))),
+    ).toEqual([])
+  })
+
+  it('the end of a refused handshake does not cut a later one of the same peer', async () => {
+    const world = scene()
+    const victim = await world.peer({ as: victimKey, allow: [hostileKey], tuning: { callerGraceMs: 200 } })
+    const raw = await world.raw(hostileKey)
+    const refusedOne = await raw.open(victim.address)
+    refusedOne.send(partOf(bytesOf(helloOf(hostileKey, { agent_id: 'somebody' }))))
+    expect(await refusedOne.told()).toEqual({ error_code: 'NOT_ALLOWED' })
+    await raw.connect(victim.address)
+    const stream = await raw.open(victim.address)
+    const hand = handHandshake(stream, hostileKey, { initiator: raw.peerId, responder: victim.self.peerId })
+    hand.send(helloOf(hostileKey))
+    await hand.read()
+    // Under way while the first one is cleared away.
+    await eventually(() => refusedOne.stream.status !== 'open', 'the end of the first one')
+    hand.sendSigned('proof', proofOf())
+    expect((await hand.readSigned()).body).toHaveProperty('link_id')
+    expect(await victim.until('link.up')).toMatchObject({ agentId: 'hostile' })
   })
 
   it('connections that say nothing at all do not keep an honest peer out', async () => {
@@ -126,7 +162,11 @@ describe('streams that stand still', () => {
 
   it('connections of strangers do not keep an admitted peer out when all places are taken', async () => {
     const world = scene()
-    const victim = await world.peer({ as: victimKey, allow: [honestKey], tuning: { maxConnections: 10 } })
+    const victim = await world.peer({
+      as: victimKey,
+      allow: [honestKey],
+      tuning: { maxConnections: 10, callerGraceMs: 200 },
+    })
     for (let i = 0; i < 12; i++) {
       const raw = await world.raw(actor(`stranger-${i}`))
       await raw.connect(victim.address).catch(() => undefined)

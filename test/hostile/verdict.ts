@@ -9,9 +9,6 @@ export interface Verdict {
   told?: unknown
 }
 
-/** What a part that is larger than its limit is refused with. */
-export const TOO_BIG = 'LIMIT_EXCEEDED'
-
 /** Codes that a stranger may learn. */
 export const TOLD = [
   'HANDSHAKE_REFUSED',
@@ -24,7 +21,10 @@ export const TOLD = [
 
 /** Waits for the end of the handshake that was last begun after `victim.mark()`. */
 export async function verdictOf(victim: Victim, stream: RawStream): Promise<Verdict> {
-  const end = await eventually(() => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0], 'an end of the handshake')
+  const end = await eventually(
+    () => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0],
+    'an end of the handshake',
+  )
   if (end.type === 'link.up') return { linked: true }
   const told = await stream.told()
   stream.close()

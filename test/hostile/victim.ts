@@ -1,4 +1,12 @@
-import { type AnyEvent, capability, createPeer, type EventName, type EventOf, type Peer, type PeerOptions } from 'hermes-peer'
+import {
+  type AnyEvent,
+  capability,
+  createPeer,
+  type EventName,
+  type EventOf,
+  type Peer,
+  type PeerOptions,
+} from 'hermes-peer'
 import { z } from 'zod'
 import type { Actor, Place } from './actors.ts'
 import { eventually } from './eventually.ts'
@@ -59,6 +67,8 @@ const QUICK = {
   handshakeTimeoutMs: 3000,
   // Everybody here comes from one address.
   pendingHandshakesPerAddress: 1000,
+  // Who was refused once is attacked from again, under the same key: its connection must stand until the test is over.
+  callerGraceMs: 60_000,
 }
 
 export async function startVictim(options: VictimOptions): Promise<Victim> {
@@ -86,14 +96,16 @@ export async function startVictim(options: VictimOptions): Promise<Victim> {
   })
   prepare?.(peer)
   await peer.start()
-  const of = <K extends EventName>(type: K) => events.slice(from).filter((event): event is EventOf<K> & AnyEvent => event.type === type)
+  const of = <K extends EventName>(type: K) =>
+    events.slice(from).filter((event): event is EventOf<K> & AnyEvent => event.type === type)
   return {
     peer,
     self: as,
     address: peer.addresses[0] as string,
     events,
     of,
-    until: (type, match = () => true, ms) => eventually(() => of(type).find(match), `the event ${type} of ${as.agentId}`, ms),
+    until: (type, match = () => true, ms) =>
+      eventually(() => of(type).find(match), `the event ${type} of ${as.agentId}`, ms),
     mark: () => {
       from = events.length
     },

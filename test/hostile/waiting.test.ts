@@ -22,7 +22,10 @@ const help = one('help')
 describe('F-35 mutual waiting', () => {
   /** Two peers that are linked; `a` is given what each does. */
   async function two(
-    handlers: (peers: { a: () => Victim; b: () => Victim }) => { a: (victim: Victim['peer']) => void; b: (victim: Victim['peer']) => void },
+    handlers: (peers: { a: () => Victim; b: () => Victim }) => {
+      a: (victim: Victim['peer']) => void
+      b: (victim: Victim['peer']) => void
+    },
   ) {
     const world = scene()
     let [first, second]: (Victim | undefined)[] = []
@@ -37,27 +40,33 @@ describe('F-35 mutual waiting', () => {
   it('a handler that asks its caller back on another capability is answered, with one place each', async () => {
     const { a: first, world } = await two((peers) => ({
       a: (peer) => peer.provide(help, (input) => `helped with ${input}`),
-      b: (peer) => peer.provide(ask, async (input) => `asked: ${await peers.b().peer.call(help, input, { agent: 'a' })}`),
+      b: (peer) =>
+        peer.provide(ask, async (input) => `asked: ${await peers.b().peer.call(help, input, { agent: 'a' })}`),
     }))
     expect(await within(10_000, 'the answer', first.peer.call(ask, 'x', { agent: 'b' }))).toBe('asked: helped with x')
     expect(world.escaped).toEqual([])
   })
 
   it('both ways at once, again and again: nobody waits for ever', async () => {
-    const { a: first, b: second, world } = await two((peers) => ({
+    const {
+      a: first,
+      b: second,
+      world,
+    } = await two((peers) => ({
       a: (peer) =>
-        peer
-          .provide(help, (input) => input)
-          .provide(ask, (input) => peers.a().peer.call(help, input, { agent: 'b' })),
+        peer.provide(help, (input) => input).provide(ask, (input) => peers.a().peer.call(help, input, { agent: 'b' })),
       b: (peer) =>
-        peer
-          .provide(help, (input) => input)
-          .provide(ask, (input) => peers.b().peer.call(help, input, { agent: 'a' })),
+        peer.provide(help, (input) => input).provide(ask, (input) => peers.b().peer.call(help, input, { agent: 'a' })),
     }))
     const all = Promise.all(
-      Array.from({ length: 50 }, (_, index) => [first.peer.call(ask, index, { agent: 'b' }), second.peer.call(ask, index, { agent: 'a' })]).flat(),
+      Array.from({ length: 50 }, (_, index) => [
+        first.peer.call(ask, index, { agent: 'b' }),
+        second.peer.call(ask, index, { agent: 'a' }),
+      ]).flat(),
     )
-    expect(await within(20_000, 'all answers', all)).toEqual(Array.from({ length: 50 }, (_, index) => [index, index]).flat())
+    expect(await within(20_000, 'all answers', all)).toEqual(
+      Array.from({ length: 50 }, (_, index) => [index, index]).flat(),
+    )
     expect(world.escaped).toEqual([])
   })
 
@@ -67,7 +76,9 @@ describe('F-35 mutual waiting', () => {
       b: (peer) => peer.provide(ask, (input) => peers.b().peer.call(ask, input, { agent: 'a' })),
     }))
     const since = performance.now()
-    const error = await first.peer.call(ask, 'round', { agent: 'b', timeoutMs: 30_000 }).catch((reason: unknown) => reason)
+    const error = await first.peer
+      .call(ask, 'round', { agent: 'b', timeoutMs: 30_000 })
+      .catch((reason: unknown) => reason)
     expect(performance.now() - since).toBeLessThan(10_000)
     // a calls b#ask, which calls a#ask, which calls b#ask: there it closes.
     expect(error).toMatchObject({ code: 'HANDLER_ERROR', details: { cause_code: 'HANDLER_ERROR' } })
@@ -86,15 +97,20 @@ describe('F-35 mutual waiting', () => {
           as: self,
           allow: [a, b, c].filter((other) => other !== self),
           bootstrap: peers.map(({ address }) => address),
-          prepare: (peer) => peer.provide(ask, () => (peers[index] as Victim).peer.call(ask, null, { agent: next[index] as string })),
+          prepare: (peer) =>
+            peer.provide(ask, () => (peers[index] as Victim).peer.call(ask, null, { agent: next[index] as string })),
         }),
       )
     }
     for (const [index, { peer }] of peers.entries()) await peer.manifest(next[index] as string, { timeoutMs: 10_000 })
     const since = performance.now()
-    await expect((peers[0] as Victim).peer.call(ask, null, { agent: 'b', timeoutMs: 30_000 })).rejects.toMatchObject({ code: 'HANDLER_ERROR' })
+    await expect((peers[0] as Victim).peer.call(ask, null, { agent: 'b', timeoutMs: 30_000 })).rejects.toMatchObject({
+      code: 'HANDLER_ERROR',
+    })
     expect(performance.now() - since).toBeLessThan(10_000)
-    const causes = peers.flatMap(({ of }) => of('handler.ended').map(({ cause }) => cause as { code?: string; details?: { path?: string[] } } | undefined))
+    const causes = peers.flatMap(({ of }) =>
+      of('handler.ended').map(({ cause }) => cause as { code?: string; details?: { path?: string[] } } | undefined),
+    )
     const cycle = causes.find((cause) => cause?.code === 'CALL_CYCLE')
     expect(cycle?.details?.path).toEqual(['b#ask', 'c#ask', 'a#ask', 'b#ask'])
     expect(world.escaped).toEqual([])
@@ -104,7 +120,9 @@ describe('F-35 mutual waiting', () => {
     const { a: first, b: second } = await two(() => ({ a: () => undefined, b: () => undefined }))
     for (let round = 0; round < 20; round++) {
       const calls = Array.from({ length: 20 }, (_, index) => first.peer.call(echo, index, { agent: 'b' }))
-      expect(await within(10_000, 'all answers', Promise.all(calls))).toEqual(Array.from({ length: 20 }, (_, index) => index))
+      expect(await within(10_000, 'all answers', Promise.all(calls))).toEqual(
+        Array.from({ length: 20 }, (_, index) => index),
+      )
     }
     expect(first.of('answer.late')).toEqual([])
     expect(second.of('answer.late')).toEqual([])

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { ed25519 } from '@noble/curves/ed25519.js'
-import { publicKeyFromRaw } from '@libp2p/crypto/keys'
-import type { Ed25519PrivateKey } from '@libp2p/interface'
-import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { fingerprintOf, peerIdOf, type SigningKey } from '@hermes-peer/protocol'
+import { generateKeyPairFromSeed, publicKeyFromRaw } from '@libp2p/crypto/keys'
+import type { Ed25519PrivateKey } from '@libp2p/interface'
+import { ed25519 } from '@noble/curves/ed25519.js'
 import type { Actor } from './actors.ts'
 import { seedOf } from './actors.ts'
 
@@ -36,7 +35,11 @@ function forge(raw: Uint8Array, a: bigint, message: Uint8Array): Uint8Array {
   }
 }
 
-const weak = (name: string, raw: Uint8Array, a = 0n): WeakKey => ({ name, raw, sign: (message) => forge(raw, a, message) })
+const weak = (name: string, raw: Uint8Array, a = 0n): WeakKey => ({
+  name,
+  raw,
+  sign: (message) => forge(raw, a, message),
+})
 
 /** A generator of the eight points of small order: what is left of a random point once the prime order is multiplied away. */
 const TORSION = Point.fromHex('26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05')
@@ -84,5 +87,11 @@ export function weakActor(agentId: string, { raw, sign }: WeakKey): Actor {
 export async function weakTransportKey({ raw, sign }: WeakKey): Promise<Ed25519PrivateKey> {
   const own = await generateKeyPairFromSeed('Ed25519', seedOf('weak'))
   const publicKey = publicKeyFromRaw(raw) as Ed25519PrivateKey['publicKey']
-  return { type: own.type, raw: own.raw, publicKey, equals: () => false, sign: (data) => sign(data instanceof Uint8Array ? data : data.subarray()) }
+  return {
+    type: own.type,
+    raw: own.raw,
+    publicKey,
+    equals: () => false,
+    sign: (data) => sign(data instanceof Uint8Array ? data : data.subarray()),
+  }
 }

@@ -32,7 +32,8 @@ export function judgeArrival(bytes: Uint8Array, receiver: Receiver, keyOf: Arriv
     if ((agent_id ?? via) !== receiver.agent_id) no('WRONG_RECIPIENT')
     if (header.epoch !== link.epoch) no('STALE_EPOCH')
     if (header.recipient_epoch !== 0 && header.recipient_epoch !== receiver.epoch) no('PEER_RESTARTED')
-    judgeTime(header, receiver.now + link.clock_offset_ms, TOLERANCE_MS)
+    // A heartbeat brings the clock by which all others are judged.
+    if (header.message_type !== 'heartbeat') judgeTime(header, receiver.now + link.clock_offset_ms, TOLERANCE_MS)
     if (header.sequence !== 0 && (header.sequence as number) < link.next_sequence) no('STALE_SEQUENCE')
   }
   return envelopes

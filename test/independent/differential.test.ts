@@ -88,7 +88,7 @@ describe('two decoders', () => {
     console.info(`frames: ${counts.map(([verdict, count]) => `${verdict} ${count}`).join(', ')}`)
     const rare = Object.entries(LEAST).filter(([verdict, least]) => (seen.get(verdict) ?? 0) < least)
     expect(rare).toEqual([])
-  })
+  }, 120_000)
 
   it('accept every frame that is made without changes', () => {
     const whole = plan.map((drawn) => ({ ...drawn, changes: [] }))

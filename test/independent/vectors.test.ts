@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { judgeArrival, judgeBroadcast } from './arrival.ts'
 import { cursor, domain, hex, unhex } from './bytes.ts'
@@ -17,6 +19,15 @@ import { bytesOf, disagreements, knownKeys, type Read, read } from './support.ts
 
 const keyOf = knownKeys()
 const key = (agent: string): VerifyingKey => keyOf(agent) ?? expect.fail(`no key of ${agent}`)
+
+it('the decoder shares no code with the implementation', () => {
+  const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const imports = files.flatMap((name) => {
+    const text = readFileSync(join(import.meta.dirname, name), 'utf8')
+    return [...text.matchAll(/from '([^']+)'/g)].map(([, specifier]) => specifier as string)
+  })
+  expect(imports.filter((specifier) => !/^(\.\/[a-z0-9-]+\.ts|node:(crypto|fs))$/.test(specifier))).toEqual([])
+})
 
 describe('a decoder written from the wire text agrees on', () => {
   it('keys, fingerprints and peer ids', () => {

@@ -18,7 +18,9 @@ export async function bundle(program: string, folder: string): Promise<string> {
     conditions: ['@hermes-peer/source'],
     // Native, optional, and only a matter of speed.
     external: ['sodium-native'],
-    banner: { js: "import { createRequire as toRequire } from 'node:module'; const require = toRequire(import.meta.url);" },
+    banner: {
+      js: "import { createRequire as toRequire } from 'node:module'; const require = toRequire(import.meta.url);",
+    },
     logLevel: 'error',
   })
   return outfile

@@ -4,5 +4,15 @@ import { z } from 'zod'
 const input = z.object({ ms: z.number(), id: z.string() })
 const output = z.object({ by: z.string(), pid: z.number(), id: z.string() })
 
-export const SAFE = capability('slow_lookup', { description: 'Waits, then tells who waited.', input, output, effects: 'none' })
-export const UNSAFE = capability('slow_payment', { description: 'Waits, then tells who paid.', input, output, effects: 'once' })
+export const SAFE = capability('slow_lookup', {
+  description: 'Waits, then tells who waited.',
+  input,
+  output,
+  effects: 'none',
+})
+export const UNSAFE = capability('slow_payment', {
+  description: 'Waits, then tells who paid.',
+  input,
+  output,
+  effects: 'once',
+})

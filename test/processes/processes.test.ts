@@ -15,7 +15,10 @@ beforeAll(async () => {
     providers.set(agentId, fleet.launch(agentId, { bootstrap: caller.addresses }))
   }
   await Promise.all([...providers.values()].map((agent) => agent.ready()))
-  await eventually(async () => (await caller.find({ capability: SAFE.name })).filter(({ usable }) => usable).length === 7, 20_000)
+  await eventually(
+    async () => (await caller.find({ capability: SAFE.name })).filter(({ usable }) => usable).length === 7,
+    20_000,
+  )
 }, 60_000)
 
 afterAll(async () => {
@@ -32,7 +35,8 @@ const until = <T>(promise: Promise<T>) =>
 /** Starts `count` calls and waits until each runs somewhere; the victim is whoever runs most of them. */
 async function busiest(contract: typeof SAFE, count: number, ms: number, label: string) {
   const calls: ReturnType<typeof until<{ by: string; pid: number; id: string }>>[] = []
-  for (let i = 0; i < count; i++) calls.push(until(caller.call(contract, { ms, id: `${label}-${i}` }, { timeoutMs: 45_000 })))
+  for (let i = 0; i < count; i++)
+    calls.push(until(caller.call(contract, { ms, id: `${label}-${i}` }, { timeoutMs: 45_000 })))
   const startedAt = (agent: AgentProcess) =>
     agent.messages.filter(({ type, id }) => type === 'started' && id?.startsWith(`${label}-`)).length
   const alive = [...providers.values()].filter(({ child }) => child.signalCode === null)
@@ -99,7 +103,9 @@ describe('8 peers in processes of their own, over TCP', () => {
     const codes = answers.map(({ code }) => code)
     expect(codes.filter((code) => code !== 'OK' && code !== 'OUTCOME_UNKNOWN')).toEqual([])
     expect(codes.filter((code) => code === 'OUTCOME_UNKNOWN')).toHaveLength(here)
-    const starts = [...providers.values()].flatMap(({ messages }) => messages.filter(({ type, id }) => type === 'started' && id?.startsWith('once-')))
+    const starts = [...providers.values()].flatMap(({ messages }) =>
+      messages.filter(({ type, id }) => type === 'started' && id?.startsWith('once-')),
+    )
     expect(new Set(starts.map(({ id }) => id)).size).toBe(starts.length)
   }, 60_000)
 

@@ -71,9 +71,12 @@ export const endsInTime: Checker = ({ calls, endedAt }) => {
     if (call.orphaned) continue
     const latest = call.at + call.timeoutMs + GRACE_MS
     if (call.endedAt === undefined) {
-      if (endedAt > latest) broken.push(`${call.id} has not ended at ${endedAt}, its deadline was ${call.at + call.timeoutMs}`)
+      if (endedAt > latest)
+        broken.push(`${call.id} has not ended at ${endedAt}, its deadline was ${call.at + call.timeoutMs}`)
     } else if (call.endedAt > latest) {
-      broken.push(`${call.id} ended ${Math.round(call.endedAt - call.at - call.timeoutMs)} ms after its deadline with ${call.code}`)
+      broken.push(
+        `${call.id} ended ${Math.round(call.endedAt - call.at - call.timeoutMs)} ms after its deadline with ${call.code}`,
+      )
     }
     if (call.code === 'INTERNAL' || call.code === 'WRONG_ANSWER') broken.push(`${call.id} ended with ${call.code}`)
   }
@@ -87,11 +90,13 @@ export const nothingForged: Checker = ({ calls, runs, forged, observed }) => {
   const broken: string[] = []
   for (const run of runs) {
     const nested = run.id.endsWith('-nested')
-    if (!nested && sent.get(run.id) !== run.caller) broken.push(`${run.agentId} ran ${run.id} for ${run.caller}, who never asked for it`)
+    if (!nested && sent.get(run.id) !== run.caller)
+      broken.push(`${run.agentId} ran ${run.id} for ${run.caller}, who never asked for it`)
     if (forged.has(run.id)) broken.push(`${run.agentId} ran the forged ${run.id}`)
   }
   for (const { agentId, event } of observed) {
-    if (event.type === 'handler.started' && forged.has(event.messageId)) broken.push(`${agentId} started the forged ${event.messageId}`)
+    if (event.type === 'handler.started' && forged.has(event.messageId))
+      broken.push(`${agentId} started the forged ${event.messageId}`)
   }
   return broken
 }
@@ -117,7 +122,8 @@ export const gapsAreGivenUp: Checker = ({ observed, endedAt }) => {
   const settle = (key: string, at: number) => {
     const since = held.get(key)
     held.delete(key)
-    if (since !== undefined && at - since > LONGEST_HOLD_MS) broken.push(`${key} was held for ${Math.round(at - since)} ms`)
+    if (since !== undefined && at - since > LONGEST_HOLD_MS)
+      broken.push(`${key} was held for ${Math.round(at - since)} ms`)
   }
   const lives = new Map<string, number>()
   for (const { agentId, life, event, at } of observed) {
@@ -130,13 +136,19 @@ export const gapsAreGivenUp: Checker = ({ observed, endedAt }) => {
       const key = `${agentId}/${event.from} ${event.messageId} ${event.leaf}`
       if (!held.has(key)) held.set(key, at)
     }
-    if (event.type === 'envelope.admitted' || event.type === 'envelope.refused' || event.type === 'dedup.joined' || event.type === 'dedup.stored') {
+    if (
+      event.type === 'envelope.admitted' ||
+      event.type === 'envelope.refused' ||
+      event.type === 'dedup.joined' ||
+      event.type === 'dedup.stored'
+    ) {
       for (const key of [...held.keys()]) {
         if (key.startsWith(`${agentId}/${event.from} ${event.messageId} `)) settle(key, at)
       }
     }
     // A new life of the sender drops what its former one had waiting.
-    if (event.type === 'link.up') for (const key of [...held.keys()]) if (key.startsWith(`${agentId}/${event.agentId} `)) settle(key, at)
+    if (event.type === 'link.up')
+      for (const key of [...held.keys()]) if (key.startsWith(`${agentId}/${event.agentId} `)) settle(key, at)
   }
   for (const [key, since] of held) {
     if (endedAt - since > LONGEST_HOLD_MS) broken.push(`${key} is held since ${Math.round(endedAt - since)} ms`)

@@ -27,7 +27,10 @@ describe('each checker catches the fault it is there for', { timeout: 120_000 },
   test('a window that never gives up a gap', async () => {
     vi.doMock(peer('delivery/window.ts'), async (original) => {
       const real = await original<typeof import('../../packages/peer/src/delivery/window.ts')>()
-      return { ...real, createWindow: (options: never) => real.createWindow({ ...(options as object), gapMs: 1e9 } as never) }
+      return {
+        ...real,
+        createWindow: (options: never) => real.createWindow({ ...(options as object), gapMs: 1e9 } as never),
+      }
     })
     expect(await caughtBy(10)).toContain('gapsAreGivenUp')
   })
@@ -119,7 +122,11 @@ describe('each checker catches the fault it is there for', { timeout: 120_000 },
       return {
         createLedger: () => {
           const ledger = real.createLedger()
-          return { ...ledger, end: (well: boolean) => (ledger.end(well), ledger.end(well)) }
+          const end = (well: boolean) => {
+            ledger.end(well)
+            ledger.end(well)
+          }
+          return { ...ledger, end }
         },
       }
     })
@@ -128,9 +135,26 @@ describe('each checker catches the fault it is there for', { timeout: 120_000 },
 
   test('a result that no handler made', async () => {
     const { resultsAreReal } = await import('./checkers.ts')
-    const call = { id: 'a-1', from: 'a', effects: 'none' as const, at: 0, timeoutMs: 1, orphaned: false, endedAt: 1, messageId: 'm' }
-    const log = { observed: [], balances: [], forged: new Set<string>(), endedAt: 2, calls: [{ ...call, code: 'OK', by: 'b' }] }
-    expect(resultsAreReal({ ...log, runs: [{ id: 'a-1', agentId: 'b', messageId: 'm', caller: 'a', life: 1 }] })).toEqual([])
+    const call = {
+      id: 'a-1',
+      from: 'a',
+      effects: 'none' as const,
+      at: 0,
+      timeoutMs: 1,
+      orphaned: false,
+      endedAt: 1,
+      messageId: 'm',
+    }
+    const log = {
+      observed: [],
+      balances: [],
+      forged: new Set<string>(),
+      endedAt: 2,
+      calls: [{ ...call, code: 'OK', by: 'b' }],
+    }
+    expect(
+      resultsAreReal({ ...log, runs: [{ id: 'a-1', agentId: 'b', messageId: 'm', caller: 'a', life: 1 }] }),
+    ).toEqual([])
     expect(resultsAreReal({ ...log, runs: [] })).toEqual(['a-1 has a result of b, which never ran it'])
   })
 })

@@ -11,7 +11,11 @@ const { values } = parseArgs({
 })
 const summary =
   values.seed === undefined
-    ? await runSeeds({ from: Number(values.from), count: Number(values.count), onSeed: (seed) => process.stderr.write(`\rseed ${seed}`) })
+    ? await runSeeds({
+        from: Number(values.from),
+        count: Number(values.count),
+        onSeed: (seed) => process.stderr.write(`\rseed ${seed}`),
+      })
     : await runSeeds({ from: Number(values.seed), count: 1 })
 process.stdout.write(`\n${report(summary)}\n`)
 if (values.seed !== undefined) process.stdout.write(`trace ${summary.results[0]?.hash}\n`)

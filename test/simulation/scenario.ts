@@ -156,7 +156,13 @@ export async function runScenario({ seed, workMs = 40_000, peers = 5 }: Scenario
   const hash = net.trace.hash()
   if (process.env.SIM_MSG) {
     for (const { at, agentId, life, event } of observed) {
-      if (JSON.stringify(event).includes(process.env.SIM_MSG) || (event.type==='link.down'||event.type==='link.up'||event.type==='window.gap')) console.log(at.toFixed(1), agentId, life, JSON.stringify(event).slice(0, 330))
+      if (
+        JSON.stringify(event).includes(process.env.SIM_MSG) ||
+        event.type === 'link.down' ||
+        event.type === 'link.up' ||
+        event.type === 'window.gap'
+      )
+        console.log(at.toFixed(1), agentId, life, JSON.stringify(event).slice(0, 330))
     }
   }
   const hits = net.faults.hits
@@ -196,7 +202,15 @@ interface Step {
 }
 
 /** All that will happen, in order of time, before anything happens: the run itself draws nothing that could shift it. */
-function createPlan({ random, workMs, agents }: { random: SeededRandom; workMs: number; agents: readonly string[] }): Step[] {
+function createPlan({
+  random,
+  workMs,
+  agents,
+}: {
+  random: SeededRandom
+  workMs: number
+  agents: readonly string[]
+}): Step[] {
   const steps: Step[] = []
   const add = (kind: Step['kind'], at: number, forMs = 0, agent = random.pick(agents)) => {
     const other = random.pick(agents.filter((one) => one !== agent))
@@ -261,7 +275,11 @@ function createAttack() {
         const at = text.indexOf('"msg_') + 6
         if (at > 6) {
           changed[at] = changed[at] === 0x41 ? 0x42 : 0x41
-          forged.add(Buffer.from(changed.buffer).toString('latin1').slice(at - 5, at + 15))
+          forged.add(
+            Buffer.from(changed.buffer)
+              .toString('latin1')
+              .slice(at - 5, at + 15),
+          )
           deliver(changed)
         }
       }

@@ -58,10 +58,12 @@ export function tooLittle({ results, faultShare, exercised }: Summary): string[]
   for (const [what, least] of Object.entries(LEAST_PER_THOUSAND)) {
     const times = exercised[what as Exercise] ?? 0
     const wanted = Math.ceil((least * results.length) / 1000)
-    if (times < wanted) missing.push(`${what}: ${times} times in ${results.length} seeds, at least ${wanted} are wanted`)
+    if (times < wanted)
+      missing.push(`${what}: ${times} times in ${results.length} seeds, at least ${wanted} are wanted`)
   }
   for (const [kind, share] of Object.entries(faultShare)) {
-    if (share < LEAST_FAULT_SHARE) missing.push(`fault ${kind} hit in ${Math.round(share * 100)} % of seeds, at least 50 % are wanted`)
+    if (share < LEAST_FAULT_SHARE)
+      missing.push(`fault ${kind} hit in ${Math.round(share * 100)} % of seeds, at least 50 % are wanted`)
   }
   return missing
 }
@@ -70,7 +72,8 @@ export function report(summary: Summary): string {
   const { results, failures, faultShare, exercised } = summary
   const calls = results.reduce((total, { calls }) => total + calls, 0)
   const codes: Record<string, number> = {}
-  for (const result of results) for (const [code, times] of Object.entries(result.codes)) codes[code] = (codes[code] ?? 0) + times
+  for (const result of results)
+    for (const [code, times] of Object.entries(result.codes)) codes[code] = (codes[code] ?? 0) + times
   const list = (counts: Readonly<Record<string, number>>, show: (n: number) => string) =>
     Object.entries(counts)
       .map(([what, n]) => `${what} ${show(n)}`)

@@ -6,7 +6,9 @@ const COUNTS = { test: 100, ci: 1_000, long: 5_000 }
 const count = COUNTS[(process.env.HERMES_TEST_TIER ?? 'test') as keyof typeof COUNTS] ?? COUNTS.test
 
 describe('5 peers, all faults, skew within ±4 min', () => {
-  test(`every promise is kept in ${count} seeds, and enough of each fault was met`, { timeout: count * 6_000 }, async () => {
+  test(`every promise is kept in ${count} seeds, and enough of each fault was met`, {
+    timeout: count * 6_000,
+  }, async () => {
     const summary = await runSeeds({ from: 1, count })
     process.stdout.write(`${report(summary)}\n`)
     expect(summary.failures).toEqual([])

@@ -64,7 +64,10 @@ describe('"unseen" is a promise', () => {
         createDedup: (options: Parameters<typeof real.createDedup>[0]) => {
           const dedup = real.createDedup(options)
           const bound = Object.fromEntries(
-            (['find', 'begin', 'withdraw', 'finish', 'settle', 'sweep'] as const).map((name) => [name, dedup[name].bind(dedup)]),
+            (['find', 'begin', 'withdraw', 'finish', 'settle', 'sweep'] as const).map((name) => [
+              name,
+              dedup[name].bind(dedup),
+            ]),
           )
           return { ...bound, refuse: () => true }
         },

@@ -8,7 +8,13 @@ const errors = { REFUSED: z.object({ id: z.string() }) }
 
 /** One capability for each kind of effects; all peers provide all of them. */
 export const WORK = {
-  none: capability('work_none', { description: 'Does simulated work that changes nothing.', input, output, errors, effects: 'none' }),
+  none: capability('work_none', {
+    description: 'Does simulated work that changes nothing.',
+    input,
+    output,
+    errors,
+    effects: 'none',
+  }),
   idempotent: capability('work_idempotent', {
     description: 'Does simulated work that may be repeated.',
     input,
@@ -89,7 +95,8 @@ export function makeCall(
   const timeoutMs = random.pick([3_000, 8_000, 15_000, 30_000])
   const id = `${peer.agentId}-${number}`
   const cancelAfter = random.chance(0.08) ? random.int(10, 3_000) : undefined
-  const agent = forced.agent ?? (random.chance(0.3) ? random.pick(agents.filter((other) => other !== peer.agentId)) : undefined)
+  const agent =
+    forced.agent ?? (random.chance(0.3) ? random.pick(agents.filter((other) => other !== peer.agentId)) : undefined)
   const made: MadeCall = {
     id,
     from: peer.agentId,
@@ -104,7 +111,10 @@ export function makeCall(
   }
   const abort = new AbortController()
   if (cancelAfter !== undefined) {
-    void context.sleep(peer.agentId, cancelAfter, abort.signal).then(() => abort.abort(), () => undefined)
+    void context.sleep(peer.agentId, cancelAfter, abort.signal).then(
+      () => abort.abort(),
+      () => undefined,
+    )
   }
   const ended = (code: string) => {
     made.code = code

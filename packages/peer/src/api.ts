@@ -102,8 +102,17 @@ export interface Peer extends AsyncDisposable {
   request<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<Answer<C>>
   /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
   callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
+  /**
+   * Runs `work` so that all calls made inside share one trace: a new one, or that of the call being served. Its id is handed to
+   * `work`. Without it every call outside of a handler begins a trace of its own.
+   */
+  trace<T>(work: (traceId: string) => T): T
   /** Fire and forget, to one agent or to a topic. Resolves with the number of peers it was handed to. */
-  emit(target: EmitTarget, data: unknown, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<{ peers: number }>
+  emit(
+    target: EmitTarget,
+    data: unknown,
+    options?: { timeoutMs?: number; signal?: AbortSignal },
+  ): Promise<{ peers: number }>
   /** Receives events sent to this agent under a name; returns the way to stop. */
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void
   /** Receives broadcasts of a topic; returns the way to stop. */

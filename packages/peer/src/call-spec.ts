@@ -83,7 +83,8 @@ function check(options: CallOptions): void {
   const refuse = (field: string, why: string): never => {
     throw new HermesError('INVALID_OPTION', { message: `${field} ${why}`, details: { field } })
   }
-  for (const key of Object.keys(options)) if (!KNOWN.has(key)) refuse(key, `is not an option of a call; known are ${[...KNOWN].join(', ')}`)
+  for (const key of Object.keys(options))
+    if (!KNOWN.has(key)) refuse(key, `is not an option of a call; known are ${[...KNOWN].join(', ')}`)
   const { agent, where, priority, correlationId, context, ordered } = options
   if (agent !== undefined) checkName('agent_id', agent, 'agent')
   checkTimes(options)

@@ -49,7 +49,8 @@ const QUERY_FIELDS: ReadonlySet<string> = new Set<keyof Query>(['capability', 'a
 export function checkQuery(query: Query): void {
   if (typeof query !== 'object' || query === null) refuse('query', 'must be an object with capability or agent')
   for (const key of Object.keys(query)) {
-    if (!QUERY_FIELDS.has(key)) refuse(`query.${key}`, `is not a field of a query; known are ${[...QUERY_FIELDS].join(', ')}`)
+    if (!QUERY_FIELDS.has(key))
+      refuse(`query.${key}`, `is not a field of a query; known are ${[...QUERY_FIELDS].join(', ')}`)
   }
   const { capability, agent, where } = query
   if (capability === undefined && agent === undefined) refuse('query', 'must name a capability or an agent')

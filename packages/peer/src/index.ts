@@ -1,3 +1,13 @@
+export {
+  type Capability,
+  capability,
+  HermesError,
+  type InputOf,
+  isError,
+  isHermesError,
+  type Manifest,
+  type OutputOf,
+} from '@hermes-peer/protocol'
 export type {
   Answer,
   Balance,
@@ -10,16 +20,6 @@ export type {
   ReceivedEvent,
   WatchChange,
 } from './api.ts'
-export {
-  capability,
-  type Capability,
-  HermesError,
-  type InputOf,
-  isError,
-  isHermesError,
-  type Manifest,
-  type OutputOf,
-} from '@hermes-peer/protocol'
 export { type Clock, systemClock, type Timer } from './clock.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'

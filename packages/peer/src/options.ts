@@ -106,7 +106,11 @@ export function readOptions(options: PeerOptions): Settings {
   if (preset === 'local') {
     for (const address of settings.listen) {
       if (!/^\/(ip4\/127\.|ip6\/::1\/|memory\/)/.test(address)) {
-        refuse('listen', `${address} is not a loopback address, and the local preset listens on loopback only`, 'Use preset: "server" (with trust) to listen on a network.')
+        refuse(
+          'listen',
+          `${address} is not a loopback address, and the local preset listens on loopback only`,
+          'Use preset: "server" (with trust) to listen on a network.',
+        )
       }
     }
   }
@@ -125,7 +129,8 @@ function refuse(field: string, why: string, hint?: string): never {
 function text(options: PeerOptions, field: 'identity' | 'folder' | 'description'): string | undefined {
   const value: unknown = options[field]
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || (value === '' && field !== 'description')) refuse(field, 'must be a text that is not empty')
+  if (typeof value !== 'string' || (value === '' && field !== 'description'))
+    refuse(field, 'must be a text that is not empty')
   return value as string
 }
 
@@ -176,8 +181,8 @@ function tunablesOf(value: unknown): Tunables {
   if (typeof value !== 'object' || value === null) refuse('tuning', 'must be an object')
   for (const [key, number] of Object.entries(value as object)) {
     if (!Object.hasOwn(DEFAULTS, key)) refuse(`tuning.${key}`, 'is not a default that can be set')
-    if (typeof number !== 'number' || !Number.isFinite(number) || number <= 0) refuse(`tuning.${key}`, 'must be a positive number')
+    if (typeof number !== 'number' || !Number.isFinite(number) || number <= 0)
+      refuse(`tuning.${key}`, 'must be a positive number')
   }
   return { ...DEFAULTS, ...(value as Partial<Tunables>) }
 }
-

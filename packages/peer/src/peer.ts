@@ -16,25 +16,17 @@ import {
   type OutputOf,
   type PartialOf,
 } from '@hermes-peer/protocol'
-import type {
-  Answer,
-  Balance,
-  CallOptions,
-  EmitTarget,
-  Handler,
-  Peer,
-  ReceivedEvent,
-  WatchChange,
-} from './api.ts'
+import type { Answer, Balance, CallOptions, EmitTarget, Handler, Peer, ReceivedEvent, WatchChange } from './api.ts'
 import { callSpec } from './call-spec.ts'
-import { checkContract, checkListener, checkQuery, checkTimes } from './checks.ts'
 import { served } from './calls/context.ts'
 import type { Provided } from './calls/job.ts'
-import { withSignal } from './link/links.ts'
+import { checkNullish } from './calls/nullish.ts'
+import { checkContract, checkListener, checkQuery, checkTimes } from './checks.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import type { Seams } from './seams.ts'
+import { onAbort, withSignal } from './signals.ts'
 import { createLedger } from './telemetry/balance.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 import { logMessages } from './telemetry/message-log.ts'
@@ -87,7 +79,8 @@ class AgentPeer implements Peer {
         details: { field: 'handler' },
       })
     }
-    if (isReservedName(contract.name)) throw new HermesError('CAPABILITY_RESERVED', { details: { field: 'contract.name' } })
+    if (isReservedName(contract.name))
+      throw new HermesError('CAPABILITY_RESERVED', { details: { field: 'contract.name' } })
     if (this.#provided.has(contract.name)) {
       throw new HermesError('INVALID_CONTRACT', {
         message: `provide: ${contract.name} is provided already by this peer`,
@@ -190,7 +183,7 @@ class AgentPeer implements Peer {
     const parse = async (schema: AnySchema | undefined, value: unknown, what: string): Promise<unknown> => {
       if (!schema) return value
       try {
-        return await checkAgainst(schema, value, what, { code: 'INVALID_OUTPUT' })
+        return await checkNullish(schema, value, what, { code: 'INVALID_OUTPUT' })
       } catch (error) {
         throw HermesError.from(error).with({
           message: `${agentId} answered ${contract.name} with what its contract does not allow: ${(error as Error).message}`,
@@ -212,7 +205,14 @@ class AgentPeer implements Peer {
     const runtime = this.#running()
     checkName('capability', capability)
     const spec = callSpec(
-      { capability, effects: undefined, input: input ?? null, inputSchema: undefined, options, served: served.getStore() },
+      {
+        capability,
+        effects: undefined,
+        input: input ?? null,
+        inputSchema: undefined,
+        options,
+        served: served.getStore(),
+      },
       { clock: this.#seams.clock, random: this.#seams.random, tunables: this.#settings.tunables },
     )
     const { response, agentId } = await this.#carryOut(runtime, spec, options.signal)
@@ -224,6 +224,19 @@ class AgentPeer implements Peer {
     })
   }
 
+  trace<T>(work: (traceId: string) => T): T {
+    const around = served.getStore()
+    const traceId = around?.traceId ?? newTraceId((length) => this.#seams.random.bytes(length))
+    const inherited = around ?? {
+      correlationId: '',
+      path: [],
+      deadline: Number.POSITIVE_INFINITY,
+      priority: undefined,
+      signal: undefined,
+    }
+    return served.run({ ...inherited, traceId }, work, traceId)
+  }
+
   async emit(
     target: EmitTarget,
     data: unknown,
@@ -233,7 +246,11 @@ class AgentPeer implements Peer {
     const { random, clock } = this.#seams
     checkTimes(options)
     const timeoutMs = options.timeoutMs ?? this.#settings.tunables.callTimeoutMs
-    if (typeof target !== 'object' || target === null || !('topic' in target || ('agent' in target && 'event' in target))) {
+    if (
+      typeof target !== 'object' ||
+      target === null ||
+      !('topic' in target || ('agent' in target && 'event' in target))
+    ) {
       throw new HermesError('INVALID_OPTION', {
         message: 'target must be {agent, event} or {topic}',
         details: { field: 'target' },
@@ -259,7 +276,12 @@ class AgentPeer implements Peer {
     try {
       const link = await withSignal(runtime.directory.reach(target.agent, timer.signal), options.signal)
       await new Promise<void>((resolve, reject) => {
-        runtime.outbox.post(
+        const releases: (() => void)[] = []
+        const end = (finish: () => void): void => {
+          for (const release of releases) release()
+          finish()
+        }
+        const takeBack = runtime.outbox.post(
           link,
           {
             type: 'event',
@@ -271,8 +293,17 @@ class AgentPeer implements Peer {
             capability: target.event,
             timeoutMs,
           },
-          { written: () => resolve(), failed: reject },
+          { written: () => end(resolve), failed: (error) => end(() => reject(error)) },
         )
+        // What still waits for room in the link is taken back when its time is over.
+        for (const signal of [timer.signal, ...(options.signal ? [options.signal] : [])]) {
+          releases.push(
+            onAbort(signal, () => {
+              takeBack()
+              end(() => reject(HermesError.from(signal.reason, 'CANCELLED')))
+            }),
+          )
+        }
       })
     } finally {
       clock.clear(limit)
@@ -354,14 +385,9 @@ class AgentPeer implements Peer {
     if (!around || !signal) return runtime.caller.call(spec, signal ?? around)
     // Both the user's signal and that of the call being served end it; no listener is left on either.
     const both = new AbortController()
-    const stop = (event: Event) => both.abort((event.target as AbortSignal).reason)
-    if (around.aborted) both.abort(around.reason)
-    if (signal.aborted) both.abort(signal.reason)
-    around.addEventListener('abort', stop, { once: true })
-    signal.addEventListener('abort', stop, { once: true })
+    const releases = [around, signal].map((one) => onAbort(one, () => both.abort(one.reason)))
     return runtime.caller.call(spec, both.signal).finally(() => {
-      around.removeEventListener('abort', stop)
-      signal.removeEventListener('abort', stop)
+      for (const release of releases) release()
     })
   }
 

@@ -22,9 +22,10 @@ import type { Provided } from './calls/job.ts'
 import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
 import { createRetryBudget } from './calls/retry-budget.ts'
-import { type BuiltIn, createServer, type Server } from './calls/server.ts'
+import { createServer, type Server } from './calls/server.ts'
 import { createSlots } from './calls/slots.ts'
 import { createAskRuntime } from './calls/system.ts'
+import type { BuiltIn } from './calls/unqueued.ts'
 import { createDedup } from './delivery/dedup.ts'
 import { createInbox, type Inbox } from './delivery/inbox.ts'
 import { createOutbox, type Outbox } from './delivery/outbox.ts'
@@ -97,6 +98,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     if (!announcing) return
     announcing = false
     beacon.stop()
+    reconnector.stop()
     telemetry.emit('peer.notice', { text: `${error.message}; this one stops announcing itself` })
   }
 
@@ -155,7 +157,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (!last) return
         pending.disconnected(other, life, reason)
         server.callerLost(other)
-        const graceful = reason.code === 'STOPPED'
+        const graceful = reason.code === 'STOPPED' || reason.details.orderly === true
         directory.unlinked(other, graceful)
         // The dialler comes back first: both at once would only make two links of which one is closed again.
         if (!graceful && directory.get(other) && link.direction === 'outbound') {
@@ -208,7 +210,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
     [
       'hermes.outcome',
-      outcomeBuiltIn({ dedup, epoch, now: () => clock.now(), mostAheadMs: 10 * tunables.callTimeoutMs + tunables.clockToleranceMs }),
+      outcomeBuiltIn({
+        dedup,
+        epoch,
+        now: () => clock.now(),
+        mostAheadMs: 10 * tunables.callTimeoutMs + tunables.clockToleranceMs,
+      }),
     ],
   ])
   const server = createServer({
@@ -279,7 +286,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         const beat = readHeartbeatPayload(decodePayload(header.content_type, payload))
         link.receipt(beat.received)
         // One way only: the time on the wire is part of it, which the tolerance covers.
-        link.offsetMs = beat.time - clock.now() + Math.round(clock.monotonic() - receivedAt)
+        const offsetMs = beat.time - clock.now() + Math.round(clock.monotonic() - receivedAt)
+        if (Math.abs(offsetMs) > tunables.maxClockOffsetMs) {
+          link.destroy(
+            new HermesError('CLOCK_SKEW', {
+              message: `the clock of ${link.remote.agentId} is ${offsetMs} ms from this one, ${tunables.maxClockOffsetMs} ms are tolerated`,
+              details: { offset_ms: offsetMs },
+            }),
+          )
+          return
+        }
+        link.offsetMs = offsetMs
         if (beat.reply) {
           link.sentReceipt()
           outbox.heartbeat(link, false)
@@ -381,13 +398,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       directory.start()
       beacon.start()
       for (const contract of server.contracts()) publishCapability(contract)
-      const ways = [...new Set([...settings.bootstrap, ...opened.neighbours()])].filter((way) => !way.includes(network.peerId))
+      const ways = [...new Set([...settings.bootstrap, ...opened.neighbours()])].filter(
+        (way) => !way.includes(network.peerId),
+      )
       withdraw = opened.announce(network.addresses())
       await Promise.all(
         ways.map((way) =>
           joinThrough(way).catch((error: unknown) => {
             if (isHermesError(error) && error.code === 'INVALID_ADDRESS') {
-              throw error.with({ message: `bootstrap: ${error.message}`, details: { ...error.details, field: 'bootstrap' } })
+              throw error.with({
+                message: `bootstrap: ${error.message}`,
+                details: { ...error.details, field: 'bootstrap' },
+              })
             }
             if (!stopping && settings.bootstrap.includes(way)) reconnector.begin(way, false)
           }),
@@ -433,7 +455,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           })
           const event = readEventPayload(decodePayload(contentType, payload))
           telemetry.emit('event.received', { ...idsOf(header), from, name: topic })
-          deliver({ kind: 'topic', name: topic, sender: from, data: deepFreeze(event.data), messageId: header.message_id, traceId: header.trace_id })
+          deliver({
+            kind: 'topic',
+            name: topic,
+            sender: from,
+            data: deepFreeze(event.data),
+            messageId: header.message_id,
+            traceId: header.trace_id,
+          })
           return 'accept'
         } catch (error) {
           const refusal = HermesError.from(error)
@@ -448,4 +477,3 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 function idsOf(header: { message_id: string; correlation_id: string | undefined; trace_id: string }) {
   return { messageId: header.message_id, correlationId: header.correlation_id, traceId: header.trace_id }
 }
-

@@ -52,8 +52,10 @@ const KINDS = {
 /** Throws `INVALID_NAME` that names the field, shows the value escaped and shortened, and says the form. */
 export function checkName(kind: keyof typeof KINDS, value: unknown, field: string = kind): string {
   if (KINDS[kind](value)) return value as string
-  const shown = JSON.stringify(typeof value === 'string' ? value.slice(0, 80) : String(value))
-    .replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  const shown = JSON.stringify(typeof value === 'string' ? value.slice(0, 80) : String(value)).replace(
+    /[^\x20-\x7e]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
   throw new HermesError('INVALID_NAME', {
     message: `${field}: ${shown} is not a valid ${kind}`,
     hint:

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { PeerOptions } from 'hermes-peer'
-import { onTestFinished } from 'vitest'
 import type { FromChild, ToChild } from './process-messages.ts'
 import { until } from './team.ts'
 
@@ -12,9 +11,11 @@ export interface Child {
   /** Resolves with the first message of that type. */
   message<T extends FromChild['type']>(type: T): Promise<Extract<FromChild, { type: T }>>
   kill(signal: NodeJS.Signals): void
+  /** Kills it and resolves when it is gone. */
+  end(): Promise<void>
 }
 
-/** A peer in a process of its own; killed when the test ends, whatever has become of it. */
+/** A peer in a process of its own; whoever starts it ends it. */
 export async function startChild(options: PeerOptions): Promise<Child> {
   const child = fork(fileURLToPath(new URL('./child.ts', import.meta.url)), [JSON.stringify(options)], {
     execArgv: ['--conditions=@hermes-peer/source', '--import', 'tsx'],
@@ -23,10 +24,6 @@ export async function startChild(options: PeerOptions): Promise<Child> {
   const told: FromChild[] = []
   child.on('message', (message) => told.push(message as FromChild))
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  onTestFinished(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
   const find = <T extends FromChild['type']>(type: T) =>
     told.find((message): message is Extract<FromChild, { type: T }> => message.type === type)
   const made: Child = {
@@ -40,7 +37,16 @@ export async function startChild(options: PeerOptions): Promise<Child> {
       return message
     },
     kill: (signal) => child.kill(signal),
+    async end() {
+      child.kill('SIGKILL')
+      await exited
+    },
   }
-  await made.message('ready')
+  try {
+    await made.message('ready')
+  } catch (error) {
+    await made.end()
+    throw error
+  }
   return made
 }

@@ -30,7 +30,7 @@ export const signBatch = (signer: Signer, leaves: Uint8Array[]): Uint8Array =>
   signer.sign(join(domain('batch'), uvarint(leaves.length), treeRoot(leaves)))
 
 /** The siblings of a leaf, nearest first, by walking the tree level by level from the top. */
-export function siblings(leaves: Uint8Array[], index: number): Uint8Array[] {
+function siblings(leaves: Uint8Array[], index: number): Uint8Array[] {
   if (leaves.length === 1) return []
   let left = 1
   while (left * 2 < leaves.length) left *= 2

@@ -12,15 +12,19 @@ import { createTestClient } from './test-client.ts'
 
 await runAgent({
   config: pmConfig,
+  // One trace for the whole collaboration, whoever calls whom.
   run: (agent) =>
-    work(agent).catch((error: unknown) => {
-      if (isFailure(error) || !isHermesError(error)) throw error
-      throw failure('OTHER', `${error.code}: ${error.message}`, error.hint, error)
-    }),
+    agent.peer.trace((traceId) =>
+      work(agent, traceId).catch((error: unknown) => {
+        if (isFailure(error) || !isHermesError(error)) throw error
+        throw failure('OTHER', `${error.code}: ${error.message}`, error.hint, error)
+      }),
+    ),
 })
 
 /** The whole job: find the team, the culprit, its smallest repair, have it reviewed, write it. */
-async function work({ config, peer, report, stopping: signal, work }: Agent<PmConfig>): Promise<void> {
+async function work(agent: Agent<PmConfig>, traceId: string): Promise<void> {
+  const { config, peer, report, stopping: signal, work } = agent
   const { good, bad, commits, callTimeoutMs, repairTimeoutMs } = config
   const team = await findTeam(peer, { testers: config.testers, signal })
   report({ type: 'team.found', ...team })
@@ -42,7 +46,7 @@ async function work({ config, peer, report, stopping: signal, work }: Agent<PmCo
       )
     }
   }
-  const { proposal, traceId } = repaired
+  const { proposal } = repaired
   const reversalFile = proposal && (await writePatch(config.out, 'reversal.patch', reversal))
   const file = await writePatch(config.out, 'fix.patch', proposal ?? reversal)
   report({ type: 'job.done', file, reversalFile, traceId })

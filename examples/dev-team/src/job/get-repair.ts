@@ -12,7 +12,6 @@ export interface Repaired {
   readonly whole: Buffer
   /** A patch by a model that testers and reviewer have accepted. */
   readonly proposal: Buffer | undefined
-  readonly traceId: string
 }
 
 /**
@@ -58,7 +57,6 @@ export async function getRepair({
       smallest: fromBase64(patch),
       whole: fromBase64(whole),
       proposal: proposal === undefined ? undefined : fromBase64(proposal),
-      traceId: second.traceId,
     }
   } catch (error) {
     if (!isError(error, repair, 'NO_REPAIR')) throw error

@@ -20,5 +20,7 @@ export function readReply(incoming: Pick<Incoming, 'header' | 'payload'>): Reply
 }
 
 export function replyOf(type: 'response' | 'error', payload: JsonValue): Reply {
-  return type === 'response' ? { kind: 'response', response: readResponsePayload(payload) } : { kind: 'error', error: fromWireError(payload) }
+  return type === 'response'
+    ? { kind: 'response', response: readResponsePayload(payload) }
+    : { kind: 'error', error: fromWireError(payload) }
 }

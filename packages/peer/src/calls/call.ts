@@ -2,7 +2,7 @@ import {
   type AttemptReport,
   ERROR_TABLE,
   type ErrorRow,
-  HermesError,
+  type HermesError,
   type Priority,
   type ResponsePayload,
 } from '@hermes-peer/protocol'
@@ -66,6 +66,8 @@ export class CallState {
   readonly #clock: Clock
   readonly #settled = new Set<Attempt>()
   #stop: AbortController | undefined
+  /** Ends the attempt in flight, so that its place is given back. */
+  abandon: ((reason: HermesError) => void) | undefined
   #endedBy: HermesError | undefined
 
   constructor(spec: CallSpec, clock: Clock) {
@@ -83,9 +85,15 @@ export class CallState {
     return this.#stop.signal
   }
 
+  /** Why it has ended, once it has. */
+  get endedBy(): HermesError | undefined {
+    return this.#endedBy
+  }
+
   end(reason: HermesError): void {
     this.#endedBy = reason
     this.#stop?.abort(reason)
+    this.abandon?.(reason)
   }
 
   get leftMs(): number {

@@ -1,9 +1,4 @@
-import {
-  encodePayload,
-  HermesError,
-  newSpanId,
-  type ResponsePayload,
-} from '@hermes-peer/protocol'
+import { encodePayload, HermesError, newSpanId, type ResponsePayload } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Outbox } from '../delivery/outbox.ts'
@@ -14,6 +9,7 @@ import type { Random } from '../random.ts'
 import type { Measurements } from '../routing/measure.ts'
 import type { Candidate } from '../routing/query.ts'
 import type { Router } from '../routing/router.ts'
+import { onAbort } from '../signals.ts'
 import type { Ledger } from '../telemetry/balance.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { readReply } from './answer.ts'
@@ -68,12 +64,13 @@ export function createCaller(options: CallerOptions): Caller {
       budget.credit()
       if (telemetry.wants('call.started')) telemetry.emit('call.started', state.ids)
       let ended = false
+      let release = (): void => undefined
       const end = (result: Answered | undefined, error: HermesError | undefined): void => {
         if (ended) return
         ended = true
         running.delete(state)
         clock.clear(timer)
-        signal?.removeEventListener('abort', aborted)
+        release()
         for (const attempt of state.attempts) pending.remove(attempt.pending)
         ledger.end(error === undefined)
         if (telemetry.wants('call.ended')) {
@@ -97,11 +94,8 @@ export function createCaller(options: CallerOptions): Caller {
       const timer = clock.after(Math.max(0, state.leftMs), () => giveUp(deadlineError(state)))
       state.late = (response, agentId) => end({ response, agentId, state }, undefined)
       running.set(state, giveUp)
-      if (signal?.aborted) {
-        aborted()
-        return
-      }
-      signal?.addEventListener('abort', aborted, { once: true })
+      release = signal ? onAbort(signal, aborted) : release
+      if (ended) return
       drive(state).then(
         (result) => end(result, undefined),
         (error: unknown) => end(undefined, HermesError.from(error)),
@@ -113,6 +107,7 @@ export function createCaller(options: CallerOptions): Caller {
     let kept: readonly Candidate[] = await choose(state, false)
     let looked = false
     for (;;) {
+      alive(state)
       const candidate = kept.find(({ agentId }) => !state.asked.has(agentId) && !state.unreachable.has(agentId))
       if (candidate) {
         const ended = await tryCandidate(state, candidate)
@@ -169,9 +164,14 @@ export function createCaller(options: CallerOptions): Caller {
       state.report(agentId, failure)
       return undefined
     }
+    alive(state)
     const effects = stricter(state.spec.effects, router.entry(agentId, state.spec.capability)?.effects)
     state.unsafeToRepeat = effects === 'once'
     const release = await place(state, link)
+    if (state.endedBy) {
+      release()
+      throw state.endedBy
+    }
     if (telemetry.wants('call.chosen')) {
       telemetry.emit('call.chosen', {
         ...state.ids,
@@ -195,6 +195,16 @@ export function createCaller(options: CallerOptions): Caller {
       ;({ ending, attempt } = await send(state, link))
     } finally {
       release()
+    }
+    const endedBy = endOf(state)
+    if (endedBy) {
+      // The caller has had its answer: what is left is to learn from it. Who cancelled says nothing of the provider.
+      if (endedBy.code === 'TIMEOUT' || endedBy.code === 'OUTCOME_UNKNOWN') {
+        measurements.end(agentId, state.spec.capability, false, clock.monotonic() - since)
+      } else {
+        measurements.cancel(agentId, state.spec.capability)
+      }
+      throw endedBy
     }
     if (ending.kind === 'lost' && effects === 'once' && attempt) ending = await reconcile(state, attempt, ending.error)
     const well = ending.kind === 'answer' || ending.error.declared !== undefined
@@ -231,14 +241,10 @@ export function createCaller(options: CallerOptions): Caller {
         resolve(release)
       })
       if (placed) return
-      const { signal } = state
-      const aborted = () => {
+      settle = onAbort(state.signal, () => {
         leave()
-        reject(HermesError.from(signal.reason, 'CANCELLED'))
-      }
-      settle = () => signal.removeEventListener('abort', aborted)
-      if (signal.aborted) aborted()
-      else signal.addEventListener('abort', aborted, { once: true })
+        reject(HermesError.from(state.signal.reason, 'CANCELLED'))
+      })
     })
 
   const send = (state: CallState, link: Link): Promise<{ ending: Ending; attempt: Attempt | undefined }> =>
@@ -252,8 +258,10 @@ export function createCaller(options: CallerOptions): Caller {
       const finish = (ending: Ending): void => {
         over = true
         settle()
+        state.abandon = undefined
         resolve({ ending, attempt })
       }
+      state.abandon = (error) => finish({ kind: 'refused', error })
       const takeBack = outbox.post(
         link,
         {
@@ -306,10 +314,7 @@ export function createCaller(options: CallerOptions): Caller {
       )
       // Still waiting for room in the link: what is given up before it is written leaves no gap in the order.
       if (!attempt && !over) {
-        const { signal } = state
-        settle = () => signal.removeEventListener('abort', takeBack)
-        if (signal.aborted) takeBack()
-        else signal.addEventListener('abort', takeBack, { once: true })
+        settle = onAbort(state.signal, takeBack)
       }
     })
 
@@ -374,6 +379,16 @@ export function createCaller(options: CallerOptions): Caller {
 }
 
 const ENDED = new HermesError('CANCELLED', { message: 'the call has ended' })
+
+/** Why the call has ended, if it has by now. */
+function endOf(state: CallState): HermesError | undefined {
+  return state.endedBy
+}
+
+/** Throws when the call has ended while something was awaited: nothing more is sent for it. */
+function alive(state: CallState): void {
+  if (state.endedBy) throw state.endedBy
+}
 
 /** Attempts that nobody has answered. */
 function inFlight(state: CallState): Attempt[] {

@@ -20,7 +20,9 @@ export function handlerContext(job: Job, clock: Clock): AnyContext {
     context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
     error: (name, data) => {
       if (!Object.hasOwn(contract.schemas.errors, name)) {
-        return new HermesError('HANDLER_ERROR', { message: `${contract.name} does not declare the error ${String(name)}` })
+        return new HermesError('HANDLER_ERROR', {
+          message: `${contract.name} does not declare the error ${String(name)}`,
+        })
       }
       return new HermesError('HANDLER_ERROR', {
         message: `${contract.name}: ${String(name)}`,

@@ -1,8 +1,8 @@
 import type { Capability, HermesError, JsonValue, Priority } from '@hermes-peer/protocol'
 import type { CallContext, NeedConfirmation } from '../api.ts'
 import type { Timer } from '../clock.ts'
-import type { Incoming } from '../delivery/inbox.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
+import type { Incoming } from '../delivery/inbox.ts'
 
 /** A capability that this peer provides. */
 export interface Provided {

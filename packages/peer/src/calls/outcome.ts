@@ -7,8 +7,8 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { readReply } from './answer.ts'
 import { type Attempt, type CallState, type Ending, replyOfOutcome } from './call.ts'
 import type { PendingAttempt } from './pending.ts'
-import type { BuiltIn } from './server.ts'
 import type { AskRuntime } from './system.ts'
+import type { BuiltIn } from './unqueued.ts'
 
 export interface ReconcilerOptions {
   readonly directory: Directory
@@ -35,7 +35,10 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       answered: ((incoming) => {
         try {
           const reply = readReply(incoming)
-          late = reply.kind === 'response' ? { kind: 'answer', response: reply.response } : { kind: 'refused', error: reply.error }
+          late =
+            reply.kind === 'response'
+              ? { kind: 'answer', response: reply.response }
+              : { kind: 'refused', error: reply.error }
         } catch (error) {
           late = { kind: 'refused', error: HermesError.from(error) }
         }
@@ -93,7 +96,9 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (known === 'done') {
         const reply = replyOfOutcome(answer.outcome)
         state.settle(attempt)
-        return reply.kind === 'response' ? { kind: 'answer', response: reply.response } : { kind: 'refused', error: reply.error }
+        return reply.kind === 'response'
+          ? { kind: 'answer', response: reply.response }
+          : { kind: 'refused', error: reply.error }
       }
       if (known === 'unseen') {
         state.settle(attempt)
@@ -114,11 +119,21 @@ function readState(value: unknown): 'running' | 'done' | 'unseen' | 'unknown' {
 }
 
 /** `hermes.outcome {message_id, recipient_epoch, expires_at}`: what became of a piece of work of the asker. */
-export function outcomeBuiltIn(options: { dedup: Dedup; epoch: number; now: () => number; mostAheadMs: number }): BuiltIn {
+export function outcomeBuiltIn(options: {
+  dedup: Dedup
+  epoch: number
+  now: () => number
+  mostAheadMs: number
+}): BuiltIn {
   const { dedup, epoch, now, mostAheadMs } = options
-  return (input, from) => {
+  return (input, { agentId: from, offsetMs }) => {
     const { message_id, recipient_epoch, expires_at } = (input ?? {}) as Record<string, unknown>
-    if (typeof message_id !== 'string' || !ID_PATTERNS.message_id.test(message_id) || !Number.isSafeInteger(recipient_epoch) || !Number.isSafeInteger(expires_at)) {
+    if (
+      typeof message_id !== 'string' ||
+      !ID_PATTERNS.message_id.test(message_id) ||
+      !Number.isSafeInteger(recipient_epoch) ||
+      !Number.isSafeInteger(expires_at)
+    ) {
       throw new HermesError('VALIDATION_ERROR', {
         message: 'hermes.outcome: message_id, recipient_epoch and expires_at must be given',
         details: { path: '/' },
@@ -138,7 +153,8 @@ export function outcomeBuiltIn(options: { dedup: Dedup; epoch: number; now: () =
     // Another life of this agent may have started it, and no journal tells.
     if (recipient_epoch !== epoch) return { state: 'unknown' }
     // The promise comes before the word: from now on that id is refused.
-    const until = Math.min(expires_at as number, now() + mostAheadMs)
+    // Said by the asker's clock.
+    const until = Math.min((expires_at as number) - offsetMs, now() + mostAheadMs)
     return dedup.refuse(from, message_id, until) ? { state: 'unseen' } : { state: 'unknown' }
   }
 }

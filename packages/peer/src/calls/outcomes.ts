@@ -1,8 +1,8 @@
 import {
   type ContentType,
   decodePayload,
-  encodePayload,
   type ErrorCode,
+  encodePayload,
   HermesError,
   isHermesError,
   toWireError,

@@ -19,7 +19,13 @@ export interface AgeingQueue<T extends Waiting> {
   readonly size: number
 }
 
-export function createAgeingQueue<T extends Waiting>({ clock, ageMs }: { clock: Clock; ageMs: number }): AgeingQueue<T> {
+export function createAgeingQueue<T extends Waiting>({
+  clock,
+  ageMs,
+}: {
+  clock: Clock
+  ageMs: number
+}): AgeingQueue<T> {
   const levels: T[][] = [[], [], [], [], [], []]
   let size = 0
   return {

@@ -57,7 +57,8 @@ export function createResponder(options: ResponderOptions): Responder {
       if (!outcome) return
       for (const leaf of leaves) answer(from, leaf, to, outcome, () => dedup.settle(from, record))
     },
-    limit: (agentId) => Math.min(maxEnvelopeBytes, links.get(agentId)?.remote.limits.max_envelope_bytes ?? maxEnvelopeBytes),
+    limit: (agentId) =>
+      Math.min(maxEnvelopeBytes, links.get(agentId)?.remote.limits.max_envelope_bytes ?? maxEnvelopeBytes),
   }
 }
 

@@ -1,14 +1,12 @@
 import {
   type AnySchema,
   type Capability,
-  checkAgainst,
   decodePayload,
   deepFreeze,
   HermesError,
   isHermesError,
   isReservedName,
   readCancelPayload,
-  readEventPayload,
   readRequestPayload,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
@@ -19,20 +17,16 @@ import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
 import { Confirmation, Job, type Provided } from './job.ts'
+import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
 import { type AgeingQueue, createAgeingQueue } from './queue.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
+import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
 
-/** A capability of the runtime itself: answered at once, without a slot or a record. */
-export type BuiltIn = (input: unknown, from: string) => unknown
-
-export interface ServerOptions extends ResponderOptions {
+export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, 'responder'> {
   readonly agentId: string
   readonly clock: Clock
   readonly tunables: Tunables
-  readonly builtIns: ReadonlyMap<string, BuiltIn>
-  /** An event for this agent. */
-  event(incoming: Incoming, data: unknown): void
 }
 
 /** Serves requests: queues, starts each piece of work once, answers, remembers how it ended. */
@@ -71,6 +65,7 @@ class CallServer implements Server {
   readonly #jobs = new Map<string, Set<Job>>()
   readonly #success
   readonly #responder: Responder
+  readonly #unqueued: Unqueued
   #inFlight = 0
   #draining = false
 
@@ -78,6 +73,7 @@ class CallServer implements Server {
     this.#options = options
     this.#success = createSuccessRate(options)
     this.#responder = createResponder(options)
+    this.#unqueued = createUnqueued({ ...options, responder: this.#responder })
   }
 
   success(): number {
@@ -104,11 +100,11 @@ class CallServer implements Server {
 
   admitted(incoming: Incoming): void {
     if (incoming.header.message_type === 'event') {
-      this.#event(incoming)
+      this.#unqueued.event(incoming)
       return
     }
     const name = incoming.header.target_capability as string
-    if (isReservedName(name)) this.#builtIn(incoming, name)
+    if (isReservedName(name)) this.#unqueued.builtIn(incoming, name)
     else this.#accept(incoming, name)
   }
 
@@ -128,6 +124,8 @@ class CallServer implements Server {
       telemetry.emit('dedup.conflict', ids)
       throw new HermesError('MESSAGE_CONFLICT')
     }
+    // A later attempt may live longer: what it names must be remembered as long as it can come.
+    record.expiresAt = Math.max(record.expiresAt, incoming.expiresAt + this.#options.tunables.clockToleranceMs)
     if (record.state === 'done') {
       telemetry.emit('dedup.stored', ids)
       this.#responder.send(from, record, [leaf], header)
@@ -144,12 +142,18 @@ class CallServer implements Server {
     const record = dedup.find(from, message_id)
     if (!record) {
       // It came before its request: that one will be refused.
-      dedup.refuse(from, message_id, Math.min(expires_at, clock.now() + tunables.callTimeoutMs * 10) + tunables.clockToleranceMs)
+      const expires = expires_at - incoming.link.offsetMs
+      dedup.refuse(
+        from,
+        message_id,
+        Math.min(expires, clock.now() + tunables.callTimeoutMs * 10) + tunables.clockToleranceMs,
+      )
       return
     }
     for (const job of this.#jobs.get(from) ?? []) {
       if (job.record !== record) continue
-      if (telemetry.wants('handler.cancelled')) telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
+      if (telemetry.wants('handler.cancelled'))
+        telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
       this.#abort(job, new HermesError('CANCELLED', { message: 'the caller cancelled the work' }))
     }
   }
@@ -198,33 +202,6 @@ class CallServer implements Server {
     for (const jobs of [...this.#jobs.values()]) for (const job of [...jobs]) this.#abort(job, reason)
   }
 
-  #event(incoming: Incoming): void {
-    const { header, from, payload, leaf } = incoming
-    const { dedup } = this.#options
-    const { data } = readEventPayload(decodePayload(header.content_type, payload))
-    const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt, leaf)
-    if (!record) throw new HermesError('BUSY')
-    record.state = 'done'
-    record.waiters = []
-    dedup.settle(from, record)
-    this.#options.event(incoming, deepFreeze(data))
-  }
-
-  #builtIn(incoming: Incoming, name: string): void {
-    const { builtIns } = this.#options
-    const { header, from, leaf, payload } = incoming
-    const builtIn = builtIns.get(name)
-    let outcome: Outcome
-    try {
-      if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
-      const { input } = readRequestPayload(decodePayload(header.content_type, payload))
-      outcome = responseOutcome({ output: builtIn(input, from), status: 'completed' }, header.content_type)
-    } catch (error) {
-      outcome = errorOutcome(HermesError.from(error), header.content_type)
-    }
-    this.#responder.answer(from, leaf, header, outcome)
-  }
-
   #accept(incoming: Incoming, name: string): void {
     const { header, from, payload, leaf } = incoming
     const { agentId, dedup, tunables, clock } = this.#options
@@ -234,15 +211,25 @@ class CallServer implements Server {
     if (!provided) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `${agentId} does not provide ${name}` })
     if (header.path.includes(`${agentId}#${name}`)) {
       const path = [...header.path, `${agentId}#${name}`]
-      throw new HermesError('CALL_CYCLE', { message: `the call would wait for itself: ${path.join(' → ')}`, details: { path } })
+      throw new HermesError('CALL_CYCLE', {
+        message: `the call would wait for itself: ${path.join(' → ')}`,
+        details: { path },
+      })
     }
     const own = this.#jobs.get(from)?.size ?? 0
     if (own >= tunables.inFlightPerPeer || this.#inFlight >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
     }
     const request = readRequestPayload(decodePayload(header.content_type, payload))
-    const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt + tunables.clockToleranceMs, leaf)
-    if (!record) throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
+    const record = dedup.begin(
+      from,
+      header.message_id,
+      workKey(incoming),
+      incoming.expiresAt + tunables.clockToleranceMs,
+      leaf,
+    )
+    if (!record)
+      throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     const job = new Job(incoming, record, provided)
     this.#enter(job)
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
@@ -250,11 +237,12 @@ class CallServer implements Server {
       if (job.state !== 'waiting') return
       this.#leave(job)
       dedup.withdraw(from, record)
-      for (const waiter of record.waiters) this.#responder.answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
+      for (const waiter of record.waiters)
+        this.#responder.answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
     }
     let checked: unknown
     try {
-      checked = checkAgainst(provided.contract.schemas.input, request.input, 'input')
+      checked = checkNullish(provided.contract.schemas.input, request.input, 'input')
     } catch (error) {
       refuse(error)
       return
@@ -313,7 +301,8 @@ class CallServer implements Server {
       return
     }
     if (isThenable(result)) {
-      result.then(
+      // Whatever a foreign thenable does, a promise ends once, and later.
+      Promise.resolve(result).then(
         (value) => this.#returned(job, value),
         (error: unknown) => this.#failed(job, error),
       )
@@ -336,7 +325,9 @@ class CallServer implements Server {
           responseOutcome({ output: null, status: 'need_confirmation', partial_result: partialResult ?? null }, type),
         )
       } else {
-        this.#checked(job, schemas.output, value, 'output', () => responseOutcome({ output: value ?? null, status: 'completed' }, type))
+        this.#checked(job, schemas.output, value, 'output', () =>
+          responseOutcome({ output: value ?? null, status: 'completed' }, type),
+        )
       }
     } catch (error) {
       this.#over(job, errorOutcome(invalidResult(error), job.incoming.header.content_type), error)
@@ -344,7 +335,14 @@ class CallServer implements Server {
   }
 
   /** Ends a job by what its handler gave, or as `INVALID_RESULT` when that is not what the contract says or cannot be sent. */
-  #checked(job: Job, schema: AnySchema | undefined, value: unknown, what: string, outcome: () => Outcome, cause?: unknown): void {
+  #checked(
+    job: Job,
+    schema: AnySchema | undefined,
+    value: unknown,
+    what: string,
+    outcome: () => Outcome,
+    cause?: unknown,
+  ): void {
     const end = (): void => {
       let made: Outcome
       try {
@@ -361,7 +359,7 @@ class CallServer implements Server {
       end()
       return
     }
-    const checked = checkAgainst(schema, value, what, { code: 'INVALID_RESULT' })
+    const checked = checkNullish(schema, value, what, { code: 'INVALID_RESULT' })
     if (checked instanceof Promise) checked.then(end, refuse)
     else end()
   }
@@ -398,18 +396,17 @@ class CallServer implements Server {
     if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
-    if (outcome) {
-      const checked = bounded(outcome, this.#responder.limit(job.incoming.from))
-      if (telemetry.wants('handler.ended')) {
-        telemetry.emit('handler.ended', {
-          ...this.#ids(job),
-          code: checked.messageType === 'response' ? 'OK' : codeOf(checked),
-          ms: clock.monotonic() - job.startedAt,
-          ...(cause === undefined ? {} : { cause }),
-        })
-      }
-      this.#conclude(job, checked)
+    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.from))
+    if (job.startedAt > 0 && telemetry.wants('handler.ended')) {
+      telemetry.emit('handler.ended', {
+        ...this.#ids(job),
+        // Without an outcome of its own it had been ended by its deadline, and was answered then.
+        code: checked ? (checked.messageType === 'response' ? 'OK' : codeOf(checked)) : 'TIMEOUT',
+        ms: clock.monotonic() - job.startedAt,
+        ...(cause === undefined ? {} : { cause }),
+      })
     }
+    if (checked) this.#conclude(job, checked)
     this.#next(job.provided)
   }
 
@@ -424,7 +421,9 @@ class CallServer implements Server {
 
   #expire(job: Job): void {
     if (job.state === 'over') return
-    const error = new HermesError('TIMEOUT', { message: `${job.provided.contract.name} did not end within ${job.incoming.header.timeout_ms} ms` })
+    const error = new HermesError('TIMEOUT', {
+      message: `${job.provided.contract.name} did not end within ${job.incoming.header.timeout_ms} ms`,
+    })
     const waiting = job.state === 'waiting'
     job.abort(error)
     if (waiting) {
@@ -484,14 +483,6 @@ class CallServer implements Server {
       capability: job.provided.contract.name,
       from,
     }
-  }
-}
-
-function workKey({ header }: Incoming) {
-  return {
-    messageType: header.message_type,
-    capability: header.target_capability,
-    payloadSha256: header.payload_sha256,
   }
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Outbox } from '../delivery/outbox.ts'
 import type { Link } from '../link/link.ts'
 import type { Random } from '../random.ts'
+import { onAbort } from '../signals.ts'
 import { readReply } from './answer.ts'
 import type { Pending, PendingAttempt } from './pending.ts'
 
@@ -14,7 +15,12 @@ export type AskRuntime = (
   options: { timeoutMs: number; signal?: AbortSignal | undefined; traceId?: string },
 ) => Promise<unknown>
 
-export function createAskRuntime(options: { outbox: Outbox; pending: Pending; clock: Clock; random: Random }): AskRuntime {
+export function createAskRuntime(options: {
+  outbox: Outbox
+  pending: Pending
+  clock: Clock
+  random: Random
+}): AskRuntime {
   const { outbox, pending, clock, random } = options
   const bytes = (length: number) => random.bytes(length)
   return (link, capability, input, { timeoutMs, signal, traceId }) =>
@@ -22,16 +28,22 @@ export function createAskRuntime(options: { outbox: Outbox; pending: Pending; cl
       let attempt: PendingAttempt | undefined
       const end = (finish: () => void): void => {
         clock.clear(timer)
-        signal?.removeEventListener('abort', aborted)
+        release()
         if (attempt) pending.remove(attempt)
         takeBack()
         finish()
       }
       const aborted = () => end(() => reject(HermesError.from(signal?.reason, 'CANCELLED')))
       const timer = clock.after(timeoutMs, () =>
-        end(() => reject(new HermesError('TIMEOUT', { message: `${link.remote.agentId} did not answer ${capability} within ${timeoutMs} ms` }))),
+        end(() =>
+          reject(
+            new HermesError('TIMEOUT', {
+              message: `${link.remote.agentId} did not answer ${capability} within ${timeoutMs} ms`,
+            }),
+          ),
+        ),
       )
-      signal?.addEventListener('abort', aborted, { once: true })
+      let release = (): void => undefined
       let takeBack = (): void => undefined
       takeBack = outbox.post(
         link,
@@ -70,6 +82,6 @@ export function createAskRuntime(options: { outbox: Outbox; pending: Pending; cl
           failed: (error) => end(() => reject(error)),
         },
       )
-      if (signal?.aborted) aborted()
+      if (signal) release = onAbort(signal, aborted)
     })
 }

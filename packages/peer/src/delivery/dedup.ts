@@ -52,8 +52,9 @@ export interface Dedup {
 
 interface Share {
   records: Map<string, WorkRecord>
-  /** Settled records, oldest first: these may be forgotten early. */
-  settled: Map<string, WorkRecord>
+  /** Settled records, oldest first from `head` on: these may be forgotten early. A map's iterator would walk over its own holes. */
+  settled: WorkRecord[]
+  head: number
   bytes: number
 }
 
@@ -117,7 +118,7 @@ class WorkMemory implements Dedup {
     const share = this.#shares.get(sender)
     if (record.settled || !share?.records.has(record.messageId)) return
     record.settled = true
-    share.settled.set(record.messageId, record)
+    share.settled.push(record)
     this.#shrink(sender, share)
   }
 
@@ -127,7 +128,13 @@ class WorkMemory implements Dedup {
       known.expiresAt = Math.max(known.expiresAt, expiresAt)
       return known.state === 'refused'
     }
-    const record = this.begin(sender, messageId, { messageType: 'request', capability: undefined, payloadSha256: '' }, expiresAt, '')
+    const record = this.begin(
+      sender,
+      messageId,
+      { messageType: 'request', capability: undefined, payloadSha256: '' },
+      expiresAt,
+      '',
+    )
     if (!record) return false
     record.state = 'refused'
     record.waiters = []
@@ -138,7 +145,8 @@ class WorkMemory implements Dedup {
     const now = this.#options.now()
     for (const [sender, share] of this.#shares) {
       for (const record of share.records.values()) {
-        if (record.expiresAt < now && record.state !== 'running' && record.state !== 'waiting') this.#remove(sender, record)
+        if (record.expiresAt < now && record.state !== 'running' && record.state !== 'waiting')
+          this.#remove(sender, record)
       }
     }
   }
@@ -153,7 +161,7 @@ class WorkMemory implements Dedup {
     if (share && share.bytes > this.#options.bytesPerSender) return undefined
     share = this.#shares.get(sender)
     if (!share) {
-      share = { records: new Map(), settled: new Map(), bytes: 0 }
+      share = { records: new Map(), settled: [], head: 0, bytes: 0 }
       this.#shares.set(sender, share)
     }
     return share
@@ -166,16 +174,23 @@ class WorkMemory implements Dedup {
   }
 
   #forgetOne(sender: string, share: Share): boolean {
-    const oldest = share.settled.values().next().value
-    if (!oldest) return false
-    this.#remove(sender, oldest)
-    return true
+    while (share.head < share.settled.length) {
+      const oldest = share.settled[share.head++] as WorkRecord
+      if (share.head > 1024 && share.head * 2 > share.settled.length) {
+        share.settled = share.settled.slice(share.head)
+        share.head = 0
+      }
+      // It may have expired meanwhile.
+      if (share.records.get(oldest.messageId) !== oldest) continue
+      this.#remove(sender, oldest)
+      return true
+    }
+    return false
   }
 
   #remove(sender: string, record: WorkRecord): void {
     const share = this.#shares.get(sender)
     if (!share?.records.delete(record.messageId)) return
-    share.settled.delete(record.messageId)
     share.bytes -= record.outcome?.payload.length ?? 0
     this.#size--
     if (share.records.size === 0) this.#shares.delete(sender)

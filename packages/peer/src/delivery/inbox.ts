@@ -7,11 +7,11 @@ import {
   MAX_LIFE_MS,
   MAX_SINGLE_FRAME,
   type MessageType,
+  type ProvenFrame,
   type PublicKey,
   Reader,
   type RootMemory,
   type SingleFrame,
-  type ProvenFrame,
   verifyEnvelope,
   verifyHops,
   verifyPayload,
@@ -61,7 +61,11 @@ export interface InboxEvents {
 export interface Inbox {
   receive(link: Link, body: Uint8Array): void
   /** Verifies a broadcast; throws the refusal. */
-  receiveBroadcast(topic: string, frame: Uint8Array, keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined): Broadcast
+  receiveBroadcast(
+    topic: string,
+    frame: Uint8Array,
+    keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined,
+  ): Broadcast
   /** A link is up: its sender's window begins, or goes on. `only`: no other link of that agent is left to deliver. */
   linked(link: Link, only: boolean): void
   seenEpoch(agentId: string): number
@@ -151,27 +155,41 @@ class EnvelopeInbox implements Inbox {
     bytes: Uint8Array,
     keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined,
   ): Broadcast {
-    const { network, tunables, dedup } = this.#options
+    const { network, tunables, dedup, telemetry } = this.#options
     const reader = new Reader(bytes)
     const frame = decodeFrame(reader.part(MAX_SINGLE_FRAME, 'the frame'))
     reader.end('the frame')
-    if (frame.tag === 2 || frame.hops.length > 0) throw new HermesError('MALFORMED', { message: 'a broadcast is one envelope without hops' })
+    if (frame.tag === 2 || frame.hops.length > 0)
+      throw new HermesError('MALFORMED', { message: 'a broadcast is one envelope without hops' })
     const header = decodeHeader(frame.header)
     const from = header.sender.agent_id
     const key = keyOf(from, header.sender.key)
     if (!key) throw new HermesError('NOT_ALLOWED', { message: `the key of ${from} is not known` })
-    verifyEnvelope(frame, key, this.#roots)
+    const leaf = verifyEnvelope(frame, key, this.#roots)
     verifyPayload(header, frame)
     if (header.network !== network) throw new HermesError('WRONG_NETWORK')
     if (!('topic' in header.recipient) || header.recipient.topic !== topic) throw new HermesError('WRONG_RECIPIENT')
     // Without a link nobody has measured the clock of its sender.
     this.#judgeTime(header, 0, tunables.maxClockOffsetMs)
     const work = { messageType: header.message_type, capability: undefined, payloadSha256: header.payload_sha256 }
-    if (dedup.find(from, header.message_id)) throw new HermesError('MESSAGE_CONFLICT', { message: 'a broadcast that was seen before' })
+    if (dedup.find(from, header.message_id))
+      throw new HermesError('MESSAGE_CONFLICT', { message: 'a broadcast that was seen before' })
     const record = dedup.begin(from, header.message_id, work, header.expires_at + tunables.maxClockOffsetMs, '')
     if (!record) throw new HermesError('BUSY')
     record.state = 'done'
     dedup.settle(from, record)
+    if (telemetry.wants('envelope.received')) {
+      telemetry.emit('envelope.received', {
+        messageType: header.message_type,
+        from,
+        leaf,
+        sequence: 0,
+        bytes: header.payload_size,
+        messageId: header.message_id,
+        correlationId: header.correlation_id,
+        traceId: header.trace_id,
+      })
+    }
     return { header, payload: frame.payload, from, contentType: header.content_type }
   }
 
@@ -213,7 +231,9 @@ class EnvelopeInbox implements Inbox {
     }
     const sender = this.#senders.get(from)
     if (!sender || header.epoch !== sender.epoch || header.epoch !== link.remote.epoch) {
-      throw new HermesError('STALE_EPOCH', { message: `life ${header.epoch} of ${from}, life ${sender?.epoch} is known` })
+      throw new HermesError('STALE_EPOCH', {
+        message: `life ${header.epoch} of ${from}, life ${sender?.epoch} is known`,
+      })
     }
     // From here on the envelope is authentic and ours: a refusal uses up its place, so that nothing waits for it.
     if (header.recipient_epoch !== 0 && header.recipient_epoch !== epoch) {
@@ -221,7 +241,8 @@ class EnvelopeInbox implements Inbox {
       throw new HermesError('PEER_RESTARTED')
     }
     try {
-      this.#judgeTime(header, link.offsetMs, tunables.clockToleranceMs)
+      // A heartbeat brings the clock that all others are judged by: judged by the old one, a step of a clock would never heal.
+      if (header.message_type !== 'heartbeat') this.#judgeTime(header, link.offsetMs, tunables.clockToleranceMs)
     } catch (error) {
       if (header.sequence > 0) sender.window.skip(header.sequence)
       throw error
@@ -277,7 +298,9 @@ class EnvelopeInbox implements Inbox {
         telemetry.emit('dedup.joined', { ...ids, from })
         return
       }
-      throw new HermesError('STALE_SEQUENCE', { message: `sequence ${header.sequence} came when ${window.next} was awaited` })
+      throw new HermesError('STALE_SEQUENCE', {
+        message: `sequence ${header.sequence} came when ${window.next} was awaited`,
+      })
     }
   }
 
@@ -320,7 +343,10 @@ class EnvelopeInbox implements Inbox {
     const now = this.#options.clock.now()
     const expires = header.expires_at - offsetMs
     if (now > expires + toleranceMs) {
-      throw new HermesError('EXPIRED', { message: `expired ${now - expires} ms ago`, details: { expired_ms: now - expires } })
+      throw new HermesError('EXPIRED', {
+        message: `expired ${now - expires} ms ago`,
+        details: { expired_ms: now - expires },
+      })
     }
     if (expires > now + MAX_LIFE_MS + toleranceMs || header.timestamp - offsetMs > now + toleranceMs) {
       throw new HermesError('EXPIRY_TOO_FAR')
@@ -340,7 +366,11 @@ class EnvelopeInbox implements Inbox {
       // Not authentic: nobody is answered, and who keeps sending such things is cut.
       link.violations++
       if (link.violations >= tunables.violationsPerLink) {
-        link.destroy(new HermesError('MALFORMED', { message: `${link.remote.agentId} sent ${link.violations} envelopes that do not verify` }))
+        link.destroy(
+          new HermesError('MALFORMED', {
+            message: `${link.remote.agentId} sent ${link.violations} envelopes that do not verify`,
+          }),
+        )
       }
       return
     }

@@ -133,7 +133,11 @@ class EnvelopeOutbox implements Outbox {
     return { leaf: sealed.leaf, bytes: sealed.frame.length }
   }
 
-  post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void {
+  post(
+    link: Link,
+    draft: Draft,
+    ends: { written(posted: Posted): void; failed(error: HermesError): void },
+  ): () => void {
     const queue = this.#waiting.get(link)
     if (!link.blocked && !queue) {
       this.#writeFor({ draft, ...ends }, link)
@@ -142,7 +146,9 @@ class EnvelopeOutbox implements Outbox {
     const waiting = queue ?? []
     if (waiting.length >= this.#options.tunables.outboxPerPeer) {
       ends.failed(
-        new HermesError('QUEUE_FULL', { message: `${waiting.length} messages wait to be sent to ${link.remote.agentId}` }),
+        new HermesError('QUEUE_FULL', {
+          message: `${waiting.length} messages wait to be sent to ${link.remote.agentId}`,
+        }),
       )
       return () => undefined
     }
@@ -159,7 +165,7 @@ class EnvelopeOutbox implements Outbox {
   }
 
   broadcast(topic: string, data: unknown, timeoutMs: number): { frame: Uint8Array; messageId: string } {
-    const { random } = this.#options
+    const { random, telemetry } = this.#options
     const bytes = (length: number) => random.bytes(length)
     const messageId = newMessageId(bytes)
     const draft: Draft = {
@@ -171,6 +177,17 @@ class EnvelopeOutbox implements Outbox {
       timeoutMs,
     }
     const sealed = this.#seal({ ...this.#header(draft), recipient: { topic } }, draft.payload)
+    if (telemetry.wants('envelope.sent')) {
+      telemetry.emit('envelope.sent', {
+        messageType: 'event',
+        to: `topic:${topic}`,
+        leaf: sealed.leaf,
+        sequence: 0,
+        bytes: sealed.frame.length,
+        messageId,
+        traceId: draft.traceId,
+      })
+    }
     return { frame: sealed.frame, messageId }
   }
 
@@ -240,22 +257,22 @@ class EnvelopeOutbox implements Outbox {
     }
   }
 
-  #seal(header: Omit<HeaderDraft, 'payload_sha256' | 'payload_size'>, payload: Uint8Array, link?: Link): SealedEnvelope {
-    const limit = Math.min(this.#options.maxEnvelopeBytes, link?.remote.limits.max_envelope_bytes ?? Number.POSITIVE_INFINITY)
-    // Judged before the work of hashing and signing; the header takes part of the limit too.
-    if (payload.length > limit) throw tooLarge(payload.length, limit)
-    const sealed = sealEnvelope({ ...header, ...bindPayload(payload) }, payload, this.#options.key)
-    if (sealed.frame.length - FRAME_OVERHEAD > limit) throw tooLarge(sealed.frame.length - FRAME_OVERHEAD, limit)
-    return sealed
+  #seal(
+    header: Omit<HeaderDraft, 'payload_sha256' | 'payload_size'>,
+    payload: Uint8Array,
+    link?: Link,
+  ): SealedEnvelope {
+    const limit = Math.min(
+      this.#options.maxEnvelopeBytes,
+      link?.remote.limits.max_envelope_bytes ?? Number.POSITIVE_INFINITY,
+    )
+    // Judged before the work of hashing and signing; with its header it is judged again.
+    if (payload.length > limit) {
+      throw new HermesError('PAYLOAD_TOO_LARGE', {
+        message: `the payload has ${payload.length} bytes, the limit with its header is ${limit}`,
+        details: { size: payload.length, limit },
+      })
+    }
+    return sealEnvelope({ ...header, ...bindPayload(payload) }, payload, this.#options.key, limit)
   }
-}
-
-/** Tag, two short lengths, signature and the count of hops: least that a frame adds to header and payload. */
-const FRAME_OVERHEAD = 1 + 64 + 1 + 3 + 2 + 4
-
-function tooLarge(size: number, limit: number): HermesError {
-  return new HermesError('PAYLOAD_TOO_LARGE', {
-    message: `the message has ${size} bytes with its header, the limit is ${limit}`,
-    details: { size, limit },
-  })
 }

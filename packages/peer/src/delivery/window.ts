@@ -72,8 +72,9 @@ class Window<T> implements SequenceWindow<T> {
     const { items, bytes: mostBytes, clock } = this.#options
     if (sequence - this.#next > items) this.#giveUpBelow(sequence, 'overflow')
     if (!ordered) {
-      this.skip(sequence)
+      // First itself, then what waited behind it.
       this.#options.admit(item)
+      this.skip(sequence)
       return 'admitted'
     }
     if (sequence !== this.#next && (this.#held >= items || this.#bytes + bytes > mostBytes)) {
@@ -116,7 +117,6 @@ class Window<T> implements SequenceWindow<T> {
     this.#options.clock.clear(this.#timer)
     this.#ahead.clear()
   }
-
 
   /** Moves on to `sequence`, releasing in order what is held below it and counting what is missing. */
   #giveUpBelow(sequence: number, reason: 'timeout' | 'overflow' | 'reconnect'): void {
@@ -165,7 +165,8 @@ class Window<T> implements SequenceWindow<T> {
 
   #lowestHeld(): number | undefined {
     let lowest: number | undefined
-    for (const [sequence, held] of this.#ahead) if (held && (lowest === undefined || sequence < lowest)) lowest = sequence
+    for (const [sequence, held] of this.#ahead)
+      if (held && (lowest === undefined || sequence < lowest)) lowest = sequence
     return lowest
   }
 }

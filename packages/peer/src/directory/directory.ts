@@ -15,9 +15,10 @@ import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Trust } from '../identity/trust.ts'
 import type { Link } from '../link/link.ts'
-import { type Links, withSignal } from '../link/links.ts'
+import type { Links } from '../link/links.ts'
 import type { Network, Verdict } from '../network/network.ts'
 import type { Query } from '../routing/query.ts'
+import { onAbort, withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Entry, newEntry, offered } from './entry.ts'
 import { createLookups } from './lookups.ts'
@@ -149,7 +150,11 @@ class AgentDirectory implements Directory {
     const link = this.#options.links.get(agentId)
     if (link) return link
     const entry = this.#entries.get(agentId)
-    if (!entry) throw new HermesError('PEER_UNREACHABLE', { message: `no address of ${agentId} is known`, details: { tried: [] } })
+    if (!entry)
+      throw new HermesError('PEER_UNREACHABLE', {
+        message: `no address of ${agentId} is known`,
+        details: { tried: [] },
+      })
     const dial = (addresses: readonly string[]) =>
       this.#options.links.connect({ agentId, peerId: entry.peerId, addresses }, signal)
     try {
@@ -199,7 +204,8 @@ class AgentDirectory implements Directory {
       return 'ignore'
     }
     const left = this.#departed.get(presence.agent_id)
-    if (left && (presence.epoch < left.epoch || (presence.epoch === left.epoch && presence.counter <= left.counter))) return 'ignore'
+    if (left && (presence.epoch < left.epoch || (presence.epoch === left.epoch && presence.counter <= left.counter)))
+      return 'ignore'
     let entry = this.#entries.get(presence.agent_id)
     if (!entry || entry.key.fingerprint !== key.fingerprint) {
       const verdict = trust.judge({
@@ -220,7 +226,8 @@ class AgentDirectory implements Directory {
     const news = presence.state !== (entry.status === 'draining' ? 'draining' : 'up') || presence.epoch > entry.epoch
     if (news) entry.reports.changes++
     else entry.reports.count++
-    if (news ? entry.reports.changes > tunables.presenceChanges : entry.reports.count > tunables.presencePerWindow) return 'ignore'
+    if (news ? entry.reports.changes > tunables.presenceChanges : entry.reports.count > tunables.presencePerWindow)
+      return 'ignore'
     if (presence.epoch > entry.epoch) this.#options.newcomer()
     entry.epoch = presence.epoch
     entry.counter = presence.counter
@@ -277,7 +284,10 @@ class AgentDirectory implements Directory {
   unlinked(agentId: string, graceful: boolean): void {
     const entry = this.#entries.get(agentId)
     // The transport is the first to know: out of the ranking until something is heard again.
-    if (entry && !graceful) this.#status(entry, 'offline')
+    if (!entry) return
+    // It said goodbye: no candidate any more, and whether it leaves or drains its report tells.
+    if (graceful) entry.status = 'draining'
+    else this.#status(entry, 'offline')
   }
 
   /** Looks in the DHT; everyone found is linked to, as only a handshake tells which agent that is. */
@@ -306,8 +316,7 @@ class AgentDirectory implements Directory {
     if (!capability) return []
     const stop = new AbortController()
     const timer = clock.after(tunables.lookupTimeoutMs, () => stop.abort())
-    const abort = () => stop.abort()
-    signal?.addEventListener('abort', abort, { once: true })
+    const release = signal && onAbort(signal, () => stop.abort())
     try {
       for await (const peer of network.findProviders(providerCid(networkName, capability), { signal: stop.signal })) {
         if (peer.peerId !== entry.peerId || peer.addresses.length === 0) continue
@@ -318,7 +327,7 @@ class AgentDirectory implements Directory {
       // The DHT is a hint: without it what presence told stays.
     } finally {
       clock.clear(timer)
-      signal?.removeEventListener('abort', abort)
+      release?.()
     }
     return entry.addresses
   }
@@ -345,7 +354,8 @@ class AgentDirectory implements Directory {
       entry.manifest = deepFreezeManifest(manifest)
       entry.manifestSerial = Math.max(entry.manifestSerial, manifest.serial)
       entry.lowestSerial = manifest.serial
-      if (before !== offered(entry).join()) this.#report('changed', entry)
+      const there = entry.status === 'online' || entry.status === 'suspect'
+      if (there && before !== offered(entry).join()) this.#report('changed', entry)
       this.#wake()
     }
     return manifest
@@ -406,7 +416,8 @@ class AgentDirectory implements Directory {
   #report(type: WatchChange['type'], entry: Entry): void {
     const { telemetry } = this.#options
     const { agentId } = entry
-    if (type === 'joined' || type === 'changed') telemetry.emit(`directory.${type}`, { agentId, capabilities: offered(entry) })
+    if (type === 'joined' || type === 'changed')
+      telemetry.emit(`directory.${type}`, { agentId, capabilities: offered(entry) })
     else telemetry.emit(`directory.${type}`, { agentId })
     for (const watcher of this.#watchers) this.#tell(watcher, type, entry)
   }

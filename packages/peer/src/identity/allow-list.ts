@@ -1,5 +1,13 @@
 import { readFileSync, statSync } from 'node:fs'
-import { checkName, FINGERPRINT, fingerprintOf, fromBase64url, HermesError, isHermesError, publicKey } from '@hermes-peer/protocol'
+import {
+  checkName,
+  FINGERPRINT,
+  fingerprintOf,
+  fromBase64url,
+  HermesError,
+  isHermesError,
+  publicKey,
+} from '@hermes-peer/protocol'
 import { ADMITTED, mismatch, notAllowed, type Trust } from './trust.ts'
 
 /** One line of an allow list: the key in raw base64url, or its fingerprint. */
@@ -14,7 +22,10 @@ export interface AllowedAgent {
  * Read again when the file changes, at most once a second; a broken file keeps the old list and is told to `report`.
  * Throws `INVALID_TRUST_FILE` that names the entry when the first reading fails.
  */
-export function allowListFile(path: string, options: { monotonic: () => number; report: (text: string) => void }): Trust {
+export function allowListFile(
+  path: string,
+  options: { monotonic: () => number; report: (text: string) => void },
+): Trust {
   let agents = parseAllowList(read(path), path)
   let stamp = stampOf(path)
   let looked = options.monotonic()
@@ -107,7 +118,11 @@ function read(path: string): unknown {
   try {
     text = readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new HermesError('INVALID_TRUST_FILE', { message: `trust.allow: cannot read ${path}`, details: { field: 'trust.allow' }, cause })
+    throw new HermesError('INVALID_TRUST_FILE', {
+      message: `trust.allow: cannot read ${path}`,
+      details: { field: 'trust.allow' },
+      cause,
+    })
   }
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''))

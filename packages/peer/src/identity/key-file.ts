@@ -54,10 +54,16 @@ function seedOf(pem: string, path: string): Uint8Array {
 function checkMode(path: string): void {
   const stat = statOf(path)
   if (!stat) {
-    throw new HermesError('INVALID_KEY_FILE', { message: `identity: there is no key file at ${path}`, details: { field: 'identity' } })
+    throw new HermesError('INVALID_KEY_FILE', {
+      message: `identity: there is no key file at ${path}`,
+      details: { field: 'identity' },
+    })
   }
   if (!stat.isFile()) {
-    throw new HermesError('INVALID_KEY_FILE', { message: `identity: ${path} is not a file`, details: { field: 'identity' } })
+    throw new HermesError('INVALID_KEY_FILE', {
+      message: `identity: ${path} is not a file`,
+      details: { field: 'identity' },
+    })
   }
   // Windows has no such bits; there the folder's access list is what protects the file.
   if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
@@ -68,7 +74,6 @@ function checkMode(path: string): void {
     })
   }
 }
-
 
 function statOf(path: string): Stats | undefined {
   try {

@@ -31,7 +31,9 @@ export function pinning(store: PinStore, options: { report: (text: string) => vo
       const pinned = pins.get(agentId)
       if (pinned === fingerprint) return
       if (pinned) {
-        throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} was pinned to ${pinned} meanwhile, ${fingerprint} came` })
+        throw new HermesError('IDENTITY_MISMATCH', {
+          message: `${agentId} was pinned to ${pinned} meanwhile, ${fingerprint} came`,
+        })
       }
       store.write({ ...Object.fromEntries(pins), [agentId]: fingerprint })
       pins.set(agentId, fingerprint)

@@ -67,7 +67,13 @@ export function openPrivateFolder(path: string, agentId: string): PrivateFolder 
     },
     announce({ key, network, addresses }) {
       const file = join(cards, `${safe}.json`)
-      const card: Card = { agent_id: agentId, key: toBase64url(key), network, addresses: [...addresses], pid: process.pid }
+      const card: Card = {
+        agent_id: agentId,
+        key: toBase64url(key),
+        network,
+        addresses: [...addresses],
+        pid: process.pid,
+      }
       writePrivateFile(file, `${JSON.stringify(card)}\n`)
       return () => {
         // A later life may have written its own by now.
@@ -79,14 +85,21 @@ export function openPrivateFolder(path: string, agentId: string): PrivateFolder 
 
 /** Whether a multiaddr is of the loopback range. */
 export function isLoopback(address: string | undefined): boolean {
-  return address !== undefined && /^\/(ip4\/127\.|ip6\/::1\/|ip6zone\/[^/]+\/ip6\/::1\/|unix\/|dns[46]?\/localhost\/)/.test(address)
+  return (
+    address !== undefined &&
+    /^\/(ip4\/127\.|ip6\/::1\/|ip6zone\/[^/]+\/ip6\/::1\/|unix\/|dns[46]?\/localhost\/)/.test(address)
+  )
 }
 
 function prepare(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (cause) {
-    throw new HermesError('STORAGE_FAILED', { message: `folder: cannot make ${path}`, details: { field: 'folder' }, cause })
+    throw new HermesError('STORAGE_FAILED', {
+      message: `folder: cannot make ${path}`,
+      details: { field: 'folder' },
+      cause,
+    })
   }
   const { mode } = statSync(path)
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {

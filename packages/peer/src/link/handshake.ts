@@ -6,27 +6,29 @@ import {
   decodeHello,
   decodeProofMessage,
   decodeWelcome,
+  type ErrorCode,
   encodeHello,
   encodeProof,
   encodeRefusal,
   equalBytes,
-  type ErrorCode,
   type Hello,
   HermesError,
+  isHermesError,
   LIMITS,
   LINK_PROTOCOL,
-  part,
-  peerIdOf,
   PROTOCOL_VERSION,
   type Proof,
-  REFUSALS,
   type PublicKey,
+  part,
+  peerIdOf,
+  REFUSALS,
   SIGNATURE_LENGTH,
   type SigningKey,
   signTranscript,
-  toHex,
   type TranscriptContext,
+  toHex,
   verifyTranscript,
+  type Welcome,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
@@ -164,12 +166,15 @@ function initiator(context: HandshakeContext): Side {
         const took = clock.monotonic() - sentAt
         met = meet(context, offered, offered.time - Math.round(hello.time + took / 2))
         if (!hello.versions.includes(offered.chosen.version)) {
-          throw new HermesError('UNSUPPORTED_VERSION', { message: `version ${offered.chosen.version} was chosen, which was not offered` })
+          throw new HermesError('UNSUPPORTED_VERSION', {
+            message: `version ${offered.chosen.version} was chosen, which was not offered`,
+          })
         }
         if (offered.chosen.features.some((feature) => !hello.features.includes(feature))) {
           throw new HermesError('HANDSHAKE_REFUSED', { message: 'a feature was chosen that was not offered' })
         }
-        if (equalBytes(offered.nonce, hello.nonce)) throw new HermesError('HANDSHAKE_REFUSED', { message: 'our own nonce came back' })
+        if (equalBytes(offered.nonce, hello.nonce))
+          throw new HermesError('HANDSHAKE_REFUSED', { message: 'our own nonce came back' })
         challenge = offered
         messages.push(part(message))
         const body = encodeProof(proofOf(self, offered.agent_id))
@@ -177,11 +182,21 @@ function initiator(context: HandshakeContext): Side {
         return undefined
       }
       const { body, signature } = split(message)
-      const welcome = decodeWelcome(body)
+      const welcome = welcomeOf(body)
       verify('welcome', context, [...messages, part(body)], signature, (met as Met).key)
       checkEpochs(self, welcome, challenge.agent_id)
       context.trust.proven?.((met as Met).claim)
-      return { linkId: welcome.link_id, remote: remoteOf(context, challenge, welcome, met as Met, challenge.chosen.content_types, challenge.chosen.features) }
+      return {
+        linkId: welcome.link_id,
+        remote: remoteOf(
+          context,
+          challenge,
+          welcome,
+          met as Met,
+          challenge.chosen.content_types,
+          challenge.chosen.features,
+        ),
+      }
     },
   }
 }
@@ -216,7 +231,10 @@ function responder(context: HandshakeContext): Side {
       const linkId = toHex(random.bytes(8))
       const welcome = encodeProof({ ...proofOf(self, hello.agent_id), link_id: linkId } as Proof)
       channel.send(concat([welcome, signTranscript('welcome', transcript(context, [...messages, welcome]), key)]))
-      return { linkId, remote: remoteOf(context, hello, proof, met as Met, chosen?.content_types ?? [], chosen?.features ?? []) }
+      return {
+        linkId,
+        remote: remoteOf(context, hello, proof, met as Met, chosen?.content_types ?? [], chosen?.features ?? []),
+      }
     },
   }
 }
@@ -231,11 +249,15 @@ interface Met {
 function meet(context: HandshakeContext, hello: Hello, offsetMs: number): Met {
   const { self, channel, trust, chosen, expected, tunables } = context
   if (hello.network !== self.network) {
-    throw new HermesError('HANDSHAKE_REFUSED', { message: `${hello.agent_id} is of network ${hello.network}, this peer of ${self.network}` })
+    throw new HermesError('HANDSHAKE_REFUSED', {
+      message: `${hello.agent_id} is of network ${hello.network}, this peer of ${self.network}`,
+    })
   }
   const key = context.keys(hello.key)
   if (peerIdOf(key.raw) !== channel.remotePeer) {
-    throw new HermesError('IDENTITY_MISMATCH', { message: `${hello.agent_id} showed a key that is not the one of its connection` })
+    throw new HermesError('IDENTITY_MISMATCH', {
+      message: `${hello.agent_id} showed a key that is not the one of its connection`,
+    })
   }
   if (equalBytes(key.raw, context.key.publicKey.raw) || hello.agent_id === self.agentId) {
     const self_ = equalBytes(key.raw, context.key.publicKey.raw)
@@ -268,7 +290,7 @@ function meet(context: HandshakeContext, hello: Hello, offsetMs: number): Met {
 }
 
 function choose(hello: Hello): Challenge['chosen'] {
-  if (!hello.versions.some((version) => version.split('.')[0] === PROTOCOL_VERSION.split('.')[0])) {
+  if (!hello.versions.includes(PROTOCOL_VERSION)) {
     throw new HermesError('UNSUPPORTED_VERSION', {
       message: `${hello.agent_id} speaks ${hello.versions.join(', ')}, this peer ${PROTOCOL_VERSION}`,
     })
@@ -332,9 +354,28 @@ function transcript({ channel, peerId, self }: HandshakeContext, messages: reado
   }
 }
 
-function verify(what: 'proof' | 'welcome', context: HandshakeContext, messages: readonly Uint8Array[], signature: Uint8Array, key: PublicKey): void {
+function verify(
+  what: 'proof' | 'welcome',
+  context: HandshakeContext,
+  messages: readonly Uint8Array[],
+  signature: Uint8Array,
+  key: PublicKey,
+): void {
   if (!verifyTranscript(what, transcript(context, messages), signature, key)) {
     throw new HermesError('HANDSHAKE_REFUSED', { message: `the signature of the ${what} does not hold` })
+  }
+}
+
+/**
+ * A refusal in the place of the welcome comes from an agent that was judged and admitted: when it says that another process
+ * runs under this key, that is about us.
+ */
+function welcomeOf(body: Uint8Array): Welcome {
+  try {
+    return decodeWelcome(body)
+  } catch (error) {
+    if (!isHermesError(error) || error.code !== 'DUPLICATE_AGENT') throw error
+    throw error.with({ details: { ...error.details, self: true } })
   }
 }
 

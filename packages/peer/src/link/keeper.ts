@@ -33,13 +33,19 @@ export function createKeeper(options: KeeperOptions): Keeper {
   const send = (link: Link, reply: boolean): void => {
     beaten.set(link, clock.monotonic())
     link.sentReceipt()
-    beat(link, reply)
+    try {
+      beat(link, reply)
+    } catch (error) {
+      link.destroy(HermesError.from(error))
+    }
   }
 
   const judge = (link: Link, now: number): void => {
     if (link.stalledAt !== undefined && now - link.stalledAt > tunables.writeStallMs) {
       link.destroy(
-        new HermesError('PEER_UNREACHABLE', { message: `${link.remote.agentId} has read nothing for ${tunables.writeStallMs} ms` }),
+        new HermesError('PEER_UNREACHABLE', {
+          message: `${link.remote.agentId} has read nothing for ${tunables.writeStallMs} ms`,
+        }),
       )
       return
     }
@@ -65,13 +71,14 @@ export function createKeeper(options: KeeperOptions): Keeper {
   }
 
   const tick = (): void => {
+    // Armed first: whatever one link does to this round, there is a next one.
+    timer = clock.after(tunables.tickMs, tick)
     const now = clock.monotonic()
     // While we stood still nobody could be heard: silence proves nothing.
     if (now - tickedAt > tunables.tickMs + tunables.stallMs) for (const link of links.all()) link.forgiveSilence()
     tickedAt = now
     for (const link of [...links.all()]) judge(link, now)
     links.relieve()
-    timer = clock.after(tunables.tickMs, tick)
   }
 
   return {

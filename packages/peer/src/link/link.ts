@@ -83,8 +83,10 @@ export function createLink(options: LinkOptions): DrivenLink {
     closed: (error) =>
       link.ended(
         new HermesError('PEER_UNREACHABLE', {
-          message: `the link to ${options.remote.agentId} was lost`,
-          ...(error ? { cause: error } : {}),
+          message: error
+            ? `the link to ${options.remote.agentId} was lost`
+            : `${options.remote.agentId} has closed the link`,
+          ...(error ? { cause: error } : { details: { orderly: true } }),
         }),
       ),
   }
@@ -140,7 +142,9 @@ class ChannelLink implements Link {
   }
 
   get receiptDue(): boolean {
-    return this.#framesSinceReceipt >= this.#tunables.receiptFrames || this.#bytesSinceReceipt >= this.#tunables.receiptBytes
+    return (
+      this.#framesSinceReceipt >= this.#tunables.receiptFrames || this.#bytesSinceReceipt >= this.#tunables.receiptBytes
+    )
   }
 
   send(frame: Uint8Array, arrived?: () => void): void {
@@ -154,7 +158,9 @@ class ChannelLink implements Link {
       this.#waiting.push(frame)
       this.#waitingBytes += frame.length
       if (this.#waitingBytes > this.#tunables.linkBufferBytes * 4) {
-        this.destroy(new HermesError('PEER_UNREACHABLE', { message: `${this.remote.agentId} does not read what is sent to it` }))
+        this.destroy(
+          new HermesError('PEER_UNREACHABLE', { message: `${this.remote.agentId} does not read what is sent to it` }),
+        )
       }
       return
     }

@@ -1,9 +1,18 @@
-import { encodeRefusal, HermesError, LIMITS, LINK_PROTOCOL, type PublicKey, SIGNATURE_LENGTH, type SigningKey } from '@hermes-peer/protocol'
+import {
+  encodeRefusal,
+  HermesError,
+  LIMITS,
+  LINK_PROTOCOL,
+  type PublicKey,
+  SIGNATURE_LENGTH,
+  type SigningKey,
+} from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Trust } from '../identity/trust.ts'
 import type { Channel, Network } from '../network/network.ts'
 import type { Random } from '../random.ts'
+import { withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { createHandshakeGate } from './admission.ts'
 import { ByteQueue } from './byte-queue.ts'
@@ -100,7 +109,10 @@ class LinkTable implements Links {
     this.#options.network.handle(LINK_PROTOCOL, (channel) => {
       const connection = `${channel.remotePeer} ${channel.remoteAddress}`
       if (this.#inbound.has(connection)) {
-        this.#turnAway(channel, new HermesError('HANDSHAKE_REFUSED', { message: 'another handshake on that connection is under way' }))
+        this.#turnAway(
+          channel,
+          new HermesError('HANDSHAKE_REFUSED', { message: 'another handshake on that connection is under way' }),
+        )
         return
       }
       this.#inbound.add(connection)
@@ -270,7 +282,11 @@ class LinkTable implements Links {
       leave = this.#gate.request(channel.remoteAddress, {
         enter: () => {
           timer = clock.after(tunables.handshakeTimeoutMs, () =>
-            failed(new HermesError('HANDSHAKE_REFUSED', { message: `the handshake took over ${tunables.handshakeTimeoutMs} ms` })),
+            failed(
+              new HermesError('HANDSHAKE_REFUSED', {
+                message: `the handshake took over ${tunables.handshakeTimeoutMs} ms`,
+              }),
+            ),
           )
           const { self, key, keys, trust, random } = this.#options
           handshake = runHandshake(
@@ -322,7 +338,10 @@ class LinkTable implements Links {
       if (other.state !== 'open') continue
       if (other.remote.epoch < link.remote.epoch) {
         other.destroy(new HermesError('PEER_RESTARTED', { message: `${agentId} has restarted` }))
-      } else if (clock.monotonic() - other.openedAt > tunables.twoLinksMs || dialler(link, network) <= dialler(other, network)) {
+      } else if (
+        clock.monotonic() - other.openedAt > tunables.twoLinksMs ||
+        dialler(link, network) <= dialler(other, network)
+      ) {
         other.retire(new HermesError('PEER_UNREACHABLE', { message: `a newer link to ${agentId} took over` }))
       } else {
         keep = false
@@ -342,7 +361,13 @@ class LinkTable implements Links {
     if (destroyed && !left.some(({ remote }) => remote.peerId === link.remote.peerId)) {
       void this.#options.network.hangUp(link.remote.peerId).catch(() => undefined)
     }
-    this.#options.telemetry.emit('link.down', { agentId, linkId: link.id, code: reason.code, reason: reason.message, last })
+    this.#options.telemetry.emit('link.down', {
+      agentId,
+      linkId: link.id,
+      code: reason.code,
+      reason: reason.message,
+      last,
+    })
     this.#options.events.down(link, reason, last)
   }
 }
@@ -350,15 +375,4 @@ class LinkTable implements Links {
 /** Peer id of the side that dialled. */
 function dialler(link: Link, network: Network): string {
   return link.direction === 'outbound' ? network.peerId : link.remote.peerId
-}
-
-/** The promise, or the signal's reason if that comes first; leaves no listener behind. */
-export function withSignal<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise
-  if (signal.aborted) return Promise.reject(HermesError.from(signal.reason, 'CANCELLED'))
-  return new Promise<T>((resolve, reject) => {
-    const aborted = () => reject(HermesError.from(signal.reason, 'CANCELLED'))
-    signal.addEventListener('abort', aborted, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
-  })
 }

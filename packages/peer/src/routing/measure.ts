@@ -18,6 +18,8 @@ export interface Measurements {
   read(agentId: string, capability: string): Measured
   begin(agentId: string, capability: string): void
   end(agentId: string, capability: string, succeeded: boolean, ms: number): void
+  /** It was called off: no longer in flight, and nothing is learned. */
+  cancel(agentId: string, capability: string): void
 }
 
 interface Entry {
@@ -51,6 +53,10 @@ export function createMeasurements({ tunables }: { tunables: Tunables }): Measur
     },
     begin(agentId, capability) {
       entry(agentId, capability).inFlight++
+    },
+    cancel(agentId, capability) {
+      const found = entry(agentId, capability)
+      found.inFlight = Math.max(0, found.inFlight - 1)
     },
     end(agentId, capability, succeeded, ms) {
       const found = entry(agentId, capability)

@@ -50,7 +50,10 @@ export function order(scored: readonly Scored[], options: { random: Random; tuna
   return [...orderEquals(free, options), ...orderEquals(full, options)]
 }
 
-function orderEquals(scored: readonly Scored[], { random, tunables }: { random: Random; tunables: Tunables }): Candidate[] {
+function orderEquals(
+  scored: readonly Scored[],
+  { random, tunables }: { random: Random; tunables: Tunables },
+): Candidate[] {
   const sorted = scored.toSorted((a, b) => b.candidate.score - a.candidate.score || a.cost - b.cost)
   const best = sorted[0]
   if (!best || sorted.length === 1) return sorted.map(({ candidate }) => candidate)

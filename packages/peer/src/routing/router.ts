@@ -1,4 +1,4 @@
-import { HermesError, type CapabilityEntry } from '@hermes-peer/protocol'
+import { type CapabilityEntry, HermesError } from '@hermes-peer/protocol'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
@@ -103,7 +103,9 @@ export function createRouter(options: RouterOptions): Router {
         usable: left === undefined,
         // Put into words only when somebody reads them: this runs for every candidate of every call.
         get reasons() {
-          return left ? [left] : reasonsOf({ load: entry.load, measured, places: full ? places : undefined, affine, status: entry.status })
+          return left
+            ? [left]
+            : reasonsOf({ load: entry.load, measured, places: full ? places : undefined, affine, status: entry.status })
         },
         load: entry.load,
         p50Ms: measured.p50Ms,
@@ -154,7 +156,9 @@ function nobody(need: Need, candidates: readonly Candidate[]): HermesError {
       details: { path: cycle },
     })
   }
-  const what = [need.capability && `capability ${need.capability}`, need.agent && `agent ${need.agent}`].filter(Boolean).join(' at ')
+  const what = [need.capability && `capability ${need.capability}`, need.agent && `agent ${need.agent}`]
+    .filter(Boolean)
+    .join(' at ')
   return new HermesError('NO_CANDIDATE', {
     message:
       others.length === 0

@@ -20,14 +20,27 @@ export interface EventMap {
   'link.down': { agentId: string; linkId: string; code: string; reason: string; last: boolean }
   'link.probe': { agentId: string; linkId: string; unanswered: number }
   'link.reconnect': { agentId: string; inMs: number; failures: number }
-  'handshake.refused': { code: string; reason: string; address: string; peerId: string; agentId?: string | undefined; by: 'us' | 'them' }
+  'handshake.refused': {
+    code: string
+    reason: string
+    address: string
+    peerId: string
+    agentId?: string | undefined
+    by: 'us' | 'them'
+  }
 
   'envelope.sent': Ids & { messageType: MessageType; to: string; leaf: string; sequence: number; bytes: number }
   'envelope.received': Ids & { messageType: MessageType; from: string; leaf: string; sequence: number; bytes: number }
   /** Released by the window, in the order that the sender meant. */
   'envelope.admitted': Ids & { from: string; epoch: number; sequence: number; ordered: boolean; attempt: number }
   /** Not accepted; `from` is the agent at the other end of the link, which need not be its maker. */
-  'envelope.refused': { code: string; reason: string; from: string; messageId?: string | undefined; messageType?: MessageType | undefined }
+  'envelope.refused': {
+    code: string
+    reason: string
+    from: string
+    messageId?: string | undefined
+    messageType?: MessageType | undefined
+  }
   'window.gap': { from: string; sequence: number; count: number; reason: 'timeout' | 'overflow' | 'reconnect' }
   'dedup.joined': Ids & { from: string }
   'dedup.stored': Ids & { from: string }
@@ -44,7 +57,13 @@ export interface EventMap {
   'presence.sent': { peers: number; state: string }
 
   'call.started': Ids & { capability: string }
-  'call.chosen': Ids & { capability: string; agentId: string; reasons: readonly string[]; score: number; attempt: number }
+  'call.chosen': Ids & {
+    capability: string
+    agentId: string
+    reasons: readonly string[]
+    score: number
+    attempt: number
+  }
   'call.attempt': Ids & { capability: string; agentId: string; attempt: number; leaf: string }
   'call.failover': Ids & { capability: string; from: string; to: string; code: string }
   'call.retry': Ids & { capability: string; agentId: string; code: string; inMs: number }

@@ -55,6 +55,7 @@ export interface RawPeer {
   /** Answers a request; `message_type` response or error. */
   reply(to: Got, type: 'response' | 'error', payload: object): void
   links(agentId: string): readonly Link[]
+  stop(): Promise<void>
 }
 
 export interface RawDraft extends Partial<Omit<Draft, 'payload'>> {
@@ -70,7 +71,15 @@ export interface RawOptions {
 
 const bytes = (length: number) => new Uint8Array(randomBytes(length))
 
+/** A raw peer that is stopped when the test ends. */
 export async function rawPeer(agentId: string, options: RawOptions = {}): Promise<RawPeer> {
+  const raw = await startRaw(agentId, options)
+  onTestFinished(() => raw.stop())
+  return raw
+}
+
+/** A raw peer that whoever starts it stops. */
+export async function startRaw(agentId: string, options: RawOptions = {}): Promise<RawPeer> {
   const key = keyNamed(agentId)
   const clock = systemClock()
   const random = systemRandom()
@@ -194,12 +203,12 @@ export async function rawPeer(agentId: string, options: RawOptions = {}): Promis
       })
     },
     links: (other) => [...links.all()].filter(({ remote }) => remote.agentId === other),
+    async stop() {
+      links.stop(new HermesError('STOPPED'))
+      await network.stop()
+    },
   }
   links.start()
   await network.start()
-  onTestFinished(async () => {
-    links.stop(new HermesError('STOPPED'))
-    await network.stop()
-  })
   return raw
 }

@@ -1,21 +1,23 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { manualClock } from '@hermes-peer/testkit'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
-import {
-  createDedup,
-  type Dedup,
-  type DedupOptions,
-  type Outcome,
-  type WorkKey,
-  type WorkRecord,
-} from '../../src/delivery/dedup.ts'
+import { createDedup, type Dedup, type DedupOptions, type WorkRecord } from '../../src/delivery/dedup.ts'
 import { follow, KEY, type Make, outcome, seen, steps } from './dedup-follow.ts'
 import type { Limits } from './dedup-model.ts'
 import { inboxScene } from './inbox-scene.ts'
 
 /** A million as the field tells it; fewer where time is short. */
 const MANY = process.env.HERMES_TEST_TIER === 'long' ? 1_000_000 : 50_000
+
+/** As `node --expose-gc` would offer it. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+}
 
 describe('deduplication', () => {
   it('remembers each started piece of work, within shares, forgetting what is settled first', () => {
@@ -124,6 +126,23 @@ describe('deduplication', () => {
     clock.jumpWall(1)
     dedup.sweep()
     expect(dedup.find('a', 'unseen')).toBeUndefined()
+  })
+
+  it('F-11 holds on to nothing that has expired, however long its sender goes on', async () => {
+    const { clock, dedup, serve } = full()
+    const answers: WeakRef<Uint8Array>[] = []
+    dedup.begin('busy', 'long', KEY, clock.now() + 60_000, 'leaf')
+    for (let i = 0; i < 3000; i++) {
+      const record = serve('busy', `${i}`, 1000) as WorkRecord
+      if (record.outcome) answers.push(new WeakRef(record.outcome.payload))
+      clock.jumpWall(1000)
+      dedup.sweep()
+    }
+    expect(dedup.size).toBeLessThan(70)
+    // A WeakRef holds its target until the end of the turn in which it was made.
+    await new Promise((resolve) => setImmediate(resolve))
+    collectGarbage()
+    expect(answers.filter((answer) => answer.deref() !== undefined).length).toBeLessThan(1500)
   })
 
   it('never forgets what runs, however long it takes', () => {

@@ -23,7 +23,7 @@ describe('look-ups', () => {
     const first = lookups.run('a', false)
     expect(lookups.run('a', true)).toBe(first)
     expect(searches).toHaveLength(1)
-    lookups.run('b', false)
+    void lookups.run('b', false)
     expect(searches.map(({ capability }) => capability)).toEqual(['a', 'b'])
   })
 

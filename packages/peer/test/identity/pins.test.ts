@@ -8,22 +8,47 @@ const dialled = { met: 'outbound', chosen: true } as const
 
 function pinned(store = memoryPins()) {
   const reports: string[] = []
-  return { store, reports, trust: pinning(store, { report: (text) => reports.push(text) }) }
+  const trust = pinning(store, { report: (text) => reports.push(text) })
+  /** A whole handshake: judged, then proven. */
+  const shake = (agentId: string, more: Parameters<typeof claim>[1] = dialled) => {
+    const made = claim(agentId, more)
+    const verdict = trust.judge(made)
+    if (verdict.admitted) trust.proven?.(made)
+    return verdict
+  }
+  return { store, reports, trust, shake }
 }
 
 describe('pinning', () => {
   it('pins an agent that was dialled at an address the user gave, and says so', () => {
-    const { trust, reports, store } = pinned()
-    expect(trust.judge(claim('reviewer', dialled))).toEqual({ admitted: true })
+    const { shake, reports, store } = pinned()
+    expect(shake('reviewer')).toEqual({ admitted: true })
     expect(reports).toHaveLength(1)
     expect(reports[0]).toContain('reviewer')
     expect(reports[0]).toContain(keyNamed('reviewer').publicKey.fingerprint)
     expect(store.read()).toEqual({ reviewer: keyNamed('reviewer').publicKey.fingerprint })
   })
 
+  it('pins nothing before the whole handshake has proven the claim', () => {
+    const { trust, reports, store } = pinned()
+    expect(trust.judge(claim('reviewer', dialled))).toEqual({ admitted: true })
+    expect(trust.known('reviewer')).toBeUndefined()
+    expect(store.read()).toEqual({})
+    expect(reports).toEqual([])
+  })
+
+  it('of two keys that are proven for one name at the same time, takes the first', () => {
+    const { trust, store } = pinned()
+    const [one, two] = [claim('reviewer', dialled), claim('reviewer', { as: 'other', ...dialled })]
+    expect([trust.judge(one), trust.judge(two)]).toEqual([{ admitted: true }, { admitted: true }])
+    trust.proven?.(one)
+    expect(caught(() => trust.proven?.(two)).code).toBe('IDENTITY_MISMATCH')
+    expect(store.read()).toEqual({ reviewer: keyNamed('reviewer').publicKey.fingerprint })
+  })
+
   it('admits that key from then on, whichever way it comes', () => {
-    const { trust, reports } = pinned()
-    trust.judge(claim('reviewer', dialled))
+    const { trust, shake, reports } = pinned()
+    shake('reviewer')
     for (const met of ['inbound', 'outbound', 'gossip'] as const) {
       expect(trust.judge(claim('reviewer', { met }))).toEqual({ admitted: true })
     }
@@ -43,16 +68,16 @@ describe('pinning', () => {
   })
 
   it('F-01 refuses another key for a pinned name, and keeps the pin', () => {
-    const { trust, store } = pinned()
-    trust.judge(claim('reviewer', dialled))
+    const { trust, shake, store } = pinned()
+    shake('reviewer')
     expect(trust.judge(claim('reviewer', { as: 'impostor', ...dialled }))).toMatchObject({ code: 'IDENTITY_MISMATCH' })
     expect(store.read()).toEqual({ reviewer: keyNamed('reviewer').publicKey.fingerprint })
   })
 
   it('takes names of object properties for what they are', () => {
-    const { trust } = pinned()
+    const { trust, shake } = pinned()
     expect(trust.known('constructor')).toBeUndefined()
-    expect(trust.judge(claim('constructor', dialled))).toEqual({ admitted: true })
+    expect(shake('constructor')).toEqual({ admitted: true })
     expect(trust.known('constructor')).toBe(keyNamed('constructor').publicKey.fingerprint)
   })
 })
@@ -60,7 +85,7 @@ describe('pinning', () => {
 describe('a pin file', () => {
   it('keeps the pins over restarts, with mode 0600', () => {
     const path = join(temporaryFolder(), 'pins', 'a.json')
-    pinned(pinFile(path)).trust.judge(claim('reviewer', dialled))
+    pinned(pinFile(path)).shake('reviewer')
     expect((statSync(path).mode & 0o777).toString(8)).toBe('600')
     const { trust } = pinned(pinFile(path))
     expect(trust.judge(claim('reviewer'))).toEqual({ admitted: true })
@@ -98,8 +123,8 @@ describe('a pin file', () => {
 
   it('that cannot be written admits nobody new: an unwritten pin would not bind', () => {
     const path = pathBelowAFile()
-    const { trust, reports } = pinned(pinFile(path))
-    const error = caught(() => trust.judge(claim('reviewer', dialled)))
+    const { trust, shake, reports } = pinned(pinFile(path))
+    const error = caught(() => shake('reviewer'))
     expect(error.code).toBe('STORAGE_FAILED')
     expect(error.message).toContain(path)
     expect(trust.known('reviewer')).toBeUndefined()

@@ -33,6 +33,15 @@ describe('several modes of trust together', () => {
     expect(trust.judge(claim('a', { as: 'impostor', ...dialled }))).toMatchObject({ code: 'IDENTITY_MISMATCH' })
   })
 
+  it('remember a proven claim in the mode that admitted it, and nowhere else', () => {
+    const store = memoryPins()
+    const trust = anyOf([listed('a'), pinning(store, { report: () => {} })])
+    trust.proven?.(claim('a', dialled))
+    expect(store.read()).toEqual({})
+    trust.proven?.(claim('b', dialled))
+    expect(store.read()).toEqual({ b: keyNamed('b').publicKey.fingerprint })
+  })
+
   it('describe themselves', () => {
     expect(anyOf([listed('a'), nobody()]).describe()).toBe(`${listed('a').describe()}; ${nobody().describe()}`)
   })

@@ -40,5 +40,5 @@ export function fakeLink(clock: Clock, agentId = 'other'): FakeLink {
 }
 
 export function linksOf(...all: FakeLink[]): Links {
-  return { all: () => all.filter(({ destroyed }) => !destroyed) } as unknown as Links
+  return { all: () => all.filter(({ destroyed }) => !destroyed), relieve: () => undefined } as unknown as Links
 }

@@ -102,7 +102,7 @@ describe('an inbox', () => {
   it('uses up the place of what is authentic and refused, and tells the sender', () => {
     const late = ['EXPIRED', 'EXPIRY_TOO_FAR', 'PEER_RESTARTED']
     const work = refused.filter(
-      ({ name, code, link }: Read) => late.includes(code) && !link && !name.includes('heartbeat'),
+      ({ name, code, link }: Read) => late.includes(code) && !link && !name.includes('cancel'),
     )
     expect(work.length).toBeGreaterThan(4)
     for (const vector of work) {

@@ -50,4 +50,3 @@ function soundness(value: unknown, depth: number): string | undefined {
   }
   return undefined
 }
-

@@ -25,9 +25,10 @@ export function domainOf(what: SignedThing): Uint8Array {
 }
 
 const ZERO = new Uint8Array(1)
-const prefixes = Object.fromEntries(
-  SIGNED_THINGS.map((what) => [what, concat([domainOf(what), ZERO])]),
-) as Record<SignedThing, Uint8Array>
+const prefixes = Object.fromEntries(SIGNED_THINGS.map((what) => [what, concat([domainOf(what), ZERO])])) as Record<
+  SignedThing,
+  Uint8Array
+>
 
 /** domain ‖ 0x00 ‖ bytes */
 export function inDomain(what: SignedThing, bytes: Uint8Array): Uint8Array {

@@ -78,7 +78,8 @@ function readEntry(value: unknown, index: number): CapabilityEntry {
   if (!CALL_TYPES.has(fields.raw('call_type'))) fields.refuse('call_type', 'is not request, task or stream')
   if (!EFFECTS.has(fields.raw('effects'))) fields.refuse('effects', 'is not none, idempotent or once')
   const errors = record(fields, 'errors', 64)
-  for (const error of Object.keys(errors)) if (!DECLARED.test(error)) fields.refuse('errors', 'has a name that is not UPPER_CASE')
+  for (const error of Object.keys(errors))
+    if (!DECLARED.test(error)) fields.refuse('errors', 'has a name that is not UPPER_CASE')
   return {
     name: name as string,
     description: fields.text('description', 2048),

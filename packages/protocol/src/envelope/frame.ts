@@ -107,7 +107,9 @@ export function decodeFrame(body: Uint8Array): Frame {
   if (tag === 2) {
     const count = reader.uvarint('the count of the batch')
     if (count < 1 || count > LIMITS.batchCount) {
-      throw new HermesError('MALFORMED', { message: `a batch of ${count} envelopes, 1 to ${LIMITS.batchCount} are allowed` })
+      throw new HermesError('MALFORMED', {
+        message: `a batch of ${count} envelopes, 1 to ${LIMITS.batchCount} are allowed`,
+      })
     }
     const signature = reader.take(SIGNATURE, 'the signature')
     const envelopes = Array.from({ length: count }, () => readEnvelope(reader))
@@ -156,7 +158,8 @@ export function splitPoint(count: number): number {
 function readHops(reader: Reader, proofLength: number): SignedHop[] {
   const before = reader.left
   const count = reader.uvarint('the count of hops')
-  if (count > MAX_HOPS) throw new HermesError('LIMIT_EXCEEDED', { message: `${count} hops, at most ${MAX_HOPS} are allowed` })
+  if (count > MAX_HOPS)
+    throw new HermesError('LIMIT_EXCEEDED', { message: `${count} hops, at most ${MAX_HOPS} are allowed` })
   const hops: SignedHop[] = []
   for (let i = 0; i < count; i++) {
     const body = reader.part(MAX_HOP, 'a hop')
@@ -193,6 +196,8 @@ function writePart(out: Uint8Array, offset: number, bytes: Uint8Array): number {
 }
 
 function tooLarge(what: string, size: number, limit: number): HermesError {
-  return new HermesError('LIMIT_EXCEEDED', { message: `${what}: ${size} bytes, the limit is ${limit}`, details: { size, limit } })
+  return new HermesError('LIMIT_EXCEEDED', {
+    message: `${what}: ${size} bytes, the limit is ${limit}`,
+    details: { size, limit },
+  })
 }
-

@@ -3,17 +3,17 @@ import { HermesError } from '../errors/hermes-error.ts'
 import { ID_PATTERNS, isAgentId, isCapabilityName, isName } from '../names.ts'
 import {
   type CallType,
+  defaultExpiry,
+  defaultTimeoutMs,
   type Header,
+  isAnswer,
+  isSequenced,
   MAX_HOPS,
   MAX_PATH,
   type MessageType,
   PROTOCOL_VERSION,
   type Priority,
   type Recipient,
-  defaultExpiry,
-  defaultTimeoutMs,
-  isAnswer,
-  isSequenced,
 } from './header-types.ts'
 
 const TYPES: ReadonlySet<unknown> = new Set([
@@ -107,8 +107,7 @@ export function checkHeader(raw: Record<string, unknown>): Header {
     path: path(raw.path),
     ack: oneOf(raw, 'ack', ACKS, 'none') as Header['ack'],
     content_type: oneOf(raw, 'content_type', CONTENT_TYPES, 'application/json') as Header['content_type'],
-    schema_version:
-      raw.schema_version === undefined ? '1' : pattern(raw, 'schema_version', SCHEMA_VERSION),
+    schema_version: raw.schema_version === undefined ? '1' : pattern(raw, 'schema_version', SCHEMA_VERSION),
     payload_sha256: pattern(raw, 'payload_sha256', HEX_64),
     payload_size: integer(raw, 'payload_size', 0),
     delegation: raw.delegation === undefined ? undefined : pattern(raw, 'delegation', HEX_64),
@@ -147,12 +146,18 @@ function checkRules(header: Header): void {
   if (header.call_type === 'stream' && type !== 'request') refuse('call_type', 'stream belongs to request')
   const mayBeAnyLife = !isSequenced(type, recipient) || type === 'submit' || ack === 'stored'
   if (header.recipient_epoch === 0 ? !mayBeAnyLife : !isSequenced(type, recipient)) {
-    refuse('recipient_epoch', header.recipient_epoch === 0 ? 'must name the life that is meant' : 'may not be set for this message')
+    refuse(
+      'recipient_epoch',
+      header.recipient_epoch === 0 ? 'must name the life that is meant' : 'may not be set for this message',
+    )
   }
 }
 
 function refuse(field: string, why: string): never {
-  throw new HermesError('MALFORMED', { message: `header: ${field.slice(0, 64)} ${why}`, details: { field: field.slice(0, 64) } })
+  throw new HermesError('MALFORMED', {
+    message: `header: ${field.slice(0, 64)} ${why}`,
+    details: { field: field.slice(0, 64) },
+  })
 }
 
 /** True for a higher minor version of our major. */
@@ -184,7 +189,13 @@ function trace(value: unknown, form: RegExp, field: string): string {
   return value
 }
 
-function integer(raw: Record<string, unknown>, field: string, least: number, standard?: number, most = Number.MAX_SAFE_INTEGER): number {
+function integer(
+  raw: Record<string, unknown>,
+  field: string,
+  least: number,
+  standard?: number,
+  most = Number.MAX_SAFE_INTEGER,
+): number {
   const value = raw[field]
   if (value === undefined && standard !== undefined) return standard
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least || value > most) {
@@ -240,7 +251,9 @@ function path(value: unknown): readonly string[] {
   if (value === undefined) return []
   if (!Array.isArray(value)) refuse('path', 'is not a list')
   if (value.length > MAX_PATH) {
-    throw new HermesError('DEPTH_EXCEEDED', { message: `path has ${value.length} calls, at most ${MAX_PATH} may wait for one another` })
+    throw new HermesError('DEPTH_EXCEEDED', {
+      message: `path has ${value.length} calls, at most ${MAX_PATH} may wait for one another`,
+    })
   }
   for (const step of value) {
     const at = typeof step === 'string' ? step.indexOf('#') : -1

@@ -1,13 +1,4 @@
-export type MessageType =
-  | 'request'
-  | 'response'
-  | 'submit'
-  | 'event'
-  | 'ack'
-  | 'error'
-  | 'heartbeat'
-  | 'cancel'
-  | 'end'
+export type MessageType = 'request' | 'response' | 'submit' | 'event' | 'ack' | 'error' | 'heartbeat' | 'cancel' | 'end'
 
 export type CallType = 'request' | 'task' | 'stream'
 export type Priority = 1 | 2 | 3 | 4 | 5
@@ -66,7 +57,9 @@ type Always =
   | 'payload_size'
 
 /** A header as its maker gives it: what has a default may be left out. */
-export type HeaderDraft = Pick<Header, Always> & { readonly [K in Exclude<keyof Header, Always>]?: Header[K] | undefined }
+export type HeaderDraft = Pick<Header, Always> & {
+  readonly [K in Exclude<keyof Header, Always>]?: Header[K] | undefined
+}
 
 /** The protocol version spoken, and its parts. */
 export const PROTOCOL_VERSION = '1.0'

@@ -1,5 +1,5 @@
-import { Reader } from '../bytes/reader.ts'
 import { concat, toHex, uvarint } from '../bytes/parts.ts'
+import { Reader } from '../bytes/reader.ts'
 import { inDomain } from '../crypto/domains.ts'
 import type { PublicKey, SigningKey } from '../crypto/keys.ts'
 import { sha256 } from '../crypto/sha256.ts'
@@ -43,7 +43,9 @@ function signedBytes(count: number, root: Uint8Array): Uint8Array {
 /** Signs 1..16 leaves at once. */
 export function signBatch(leaves: readonly Uint8Array[], key: SigningKey): Uint8Array {
   if (leaves.length < 1 || leaves.length > LIMITS.batchCount) {
-    throw new HermesError('MALFORMED', { message: `a batch of ${leaves.length} envelopes, 1 to ${LIMITS.batchCount} are allowed` })
+    throw new HermesError('MALFORMED', {
+      message: `a batch of ${leaves.length} envelopes, 1 to ${LIMITS.batchCount} are allowed`,
+    })
   }
   return key.sign(signedBytes(leaves.length, merkleRoot(leaves)))
 }

@@ -4,7 +4,7 @@ import type { PublicKey, SigningKey } from '../crypto/keys.ts'
 import { sha256Hex } from '../crypto/sha256.ts'
 import { HermesError } from '../errors/hermes-error.ts'
 import { LIMITS } from '../limits.ts'
-import { encodeSingle, type EnvelopeParts, type ProvenFrame, type SingleFrame } from './frame.ts'
+import { type EnvelopeParts, encodeSingle, type ProvenFrame, type SingleFrame } from './frame.ts'
 import { encodeHeader } from './header.ts'
 import type { Header, HeaderDraft } from './header-types.ts'
 import { decodeProof, type RootMemory, verifyProof } from './merkle.ts'
@@ -43,14 +43,19 @@ export function bindPayload(payload: Uint8Array): Pick<Header, 'payload_sha256' 
   return { payload_sha256: sha256Hex(payload), payload_size: payload.length }
 }
 
-/** Encodes and signs one envelope. Throws `PAYLOAD_TOO_LARGE` when header and payload pass 1 MiB together. */
-export function sealEnvelope(draft: HeaderDraft, payload: Uint8Array, key: SigningKey): SealedEnvelope {
+/** Encodes and signs one envelope. Throws `PAYLOAD_TOO_LARGE` when header and payload pass `limit` bytes together (default 1 MiB). */
+export function sealEnvelope(
+  draft: HeaderDraft,
+  payload: Uint8Array,
+  key: SigningKey,
+  limit: number = LIMITS.envelope,
+): SealedEnvelope {
   const header = encodeHeader(draft)
   const size = header.length + payload.length
-  if (size > LIMITS.envelope) {
+  if (size > limit) {
     throw new HermesError('PAYLOAD_TOO_LARGE', {
-      message: `the envelope has ${size} bytes, the limit is ${LIMITS.envelope}`,
-      details: { size, limit: LIMITS.envelope },
+      message: `the envelope has ${size} bytes, the limit is ${limit}`,
+      details: { size, limit },
     })
   }
   const bytes = prefixed(header)
@@ -85,4 +90,3 @@ export function verifyPayload(header: Header, { payload }: EnvelopeParts): void 
     throw new HermesError('PAYLOAD_MISMATCH', { message: 'the payload does not have the hash that the header says' })
   }
 }
-

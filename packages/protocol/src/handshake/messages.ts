@@ -33,7 +33,11 @@ export interface Hello {
 
 /** Second message, responder to initiator: the same of the responder, and what it chose. */
 export interface Challenge extends Hello {
-  readonly chosen: { readonly version: string; readonly content_types: readonly ContentType[]; readonly features: readonly string[] }
+  readonly chosen: {
+    readonly version: string
+    readonly content_types: readonly ContentType[]
+    readonly features: readonly string[]
+  }
 }
 
 /** Third message, initiator to responder; followed by a signature. */
@@ -71,6 +75,8 @@ export const REFUSALS = [
 
 export const SIGNATURE_LENGTH = 64
 const NONCE_LENGTH = 32
+/** Least `max_envelope_bytes` that makes sense: a header of 4 KiB and as much again. */
+const LEAST_ENVELOPE = 8 * 1024
 
 const CONTENT_TYPES: readonly string[] = ['application/json', 'application/msgpack']
 const VERSION = /^\d{1,5}\.\d{1,5}$/
@@ -127,12 +133,18 @@ export function decodeChallenge(body: Uint8Array): Challenge {
   closed(raw, 'challenge', [...HELLO_KEYS, 'chosen'])
   const chosen = raw.chosen
   if (typeof chosen !== 'object' || chosen === null) refuse('challenge', 'chosen')
-  const { version, content_types, features } = closed(chosen as Raw, 'challenge', ['version', 'content_types', 'features'])
+  const { version, content_types, features } = closed(chosen as Raw, 'challenge', [
+    'version',
+    'content_types',
+    'features',
+  ])
   return {
     ...readHello(raw, 'challenge'),
     chosen: {
       version: typeof version === 'string' && VERSION.test(version) ? version : refuse('challenge', 'chosen.version'),
-      content_types: strings(content_types, 'challenge', 'chosen.content_types', (s) => CONTENT_TYPES.includes(s)) as ContentType[],
+      content_types: strings(content_types, 'challenge', 'chosen.content_types', (s) =>
+        CONTENT_TYPES.includes(s),
+      ) as ContentType[],
       features: strings(features, 'challenge', 'chosen.features', (s) => FEATURE.test(s)),
     },
   }
@@ -175,6 +187,8 @@ function closed(raw: Raw, what: string, keys: readonly string[]): Raw {
 function readHello(raw: Raw, what: string): Hello {
   const limits = raw.limits as Raw | null
   const bytes = natural(limits?.max_envelope_bytes)
+  // Less would leave no room for a header and a heartbeat.
+  if (bytes !== undefined && bytes < LEAST_ENVELOPE) refuse(what, 'limits')
   const inFlight = natural(limits?.max_in_flight)
   return {
     versions: strings(raw.versions, what, 'versions', (s) => VERSION.test(s)),
@@ -188,8 +202,7 @@ function readHello(raw: Raw, what: string): Hello {
     agent_id: isAgentId(raw.agent_id) ? raw.agent_id : refuse(what, 'agent_id'),
     key: base64(raw.key, 32) ?? refuse(what, 'key'),
     certificates: certificates(raw.certificates, what),
-    limits:
-      bytes && inFlight ? { max_envelope_bytes: bytes, max_in_flight: inFlight } : refuse(what, 'limits'),
+    limits: bytes && inFlight ? { max_envelope_bytes: bytes, max_in_flight: inFlight } : refuse(what, 'limits'),
     time: natural(raw.time) ?? refuse(what, 'time'),
   }
 }

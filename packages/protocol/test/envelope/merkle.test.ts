@@ -19,7 +19,7 @@ import { hash, keyOf, RUNS, UNTIL_NOTICED, verdictOf } from './support.ts'
 
 const KEY = keyOf('pm')
 const NODE = Uint8Array.of(1)
-const leaves = fc.array(hash, { minLength: 1, maxLength: 16 })
+const leaves = fc.array(hash, { minLength: 1, maxLength: 16, size: 'max' })
 /** Leaves and a place among them. */
 const placed = leaves.chain((list) => fc.record({ list: fc.constant(list), index: fc.nat(list.length - 1) }))
 

@@ -57,6 +57,10 @@ function accepted(): Vector[] {
       plain('via', { recipient: { capability: 'fix-test', via: 'coder' } }),
     ),
     ok('a heartbeat', plain('heartbeat', { ...UNSEQUENCED, message_type: 'heartbeat' })),
+    ok(
+      'a heartbeat that has expired: it brings the clock by which all others are judged',
+      plain('heartbeat 2', { ...UNSEQUENCED, message_type: 'heartbeat', timestamp: 0, expires_at: 1 }),
+    ),
     ok('said 30 s ahead of our clock', plain('ahead', { timestamp: NOW + 30_000, expires_at: NOW + 60_000 })),
     ok('expired 30 s ago', plain('late', { timestamp: NOW - 90_000, expires_at: NOW - 30_000 })),
     ok('expires in 24 hours', plain('24 h', { expires_at: NOW + 24 * HOUR })),
@@ -142,9 +146,9 @@ function refused(): Vector[] {
     ),
     no('expired', 'EXPIRED', plain('expired', { timestamp: NOW - 90_001, expires_at: NOW - 30_001 })),
     no(
-      'an expired heartbeat',
+      'an expired cancel',
       'EXPIRED',
-      plain('expired 2', { ...UNSEQUENCED, message_type: 'heartbeat', timestamp: 0, expires_at: 1 }),
+      plain('expired 2', { ...UNSEQUENCED, message_type: 'cancel', timestamp: 0, expires_at: 1 }),
     ),
     no(
       'expires later than 24 hours from now',

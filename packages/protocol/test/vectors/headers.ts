@@ -136,7 +136,7 @@ function bounds(): Vector[] {
 }
 
 /** Fields of the plain request as they stand in its header. */
-export const plainFields = (): Record<string, unknown> => JSON.parse(text(encodeHeader(requestDraft())))
+const plainFields = (): Record<string, unknown> => JSON.parse(text(encodeHeader(requestDraft())))
 
 function spellings(): Vector[] {
   const fields = plainFields()

@@ -77,7 +77,7 @@ export function envelopeOf(draft: HeaderDraft, value: unknown = {}, signer: Sign
 }
 
 /** The same around payload bytes that need not be data. */
-export function envelopeWith(draft: HeaderDraft, payload: Uint8Array, signer: SigningKey = KEYS.pm): Envelope {
+function envelopeWith(draft: HeaderDraft, payload: Uint8Array, signer: SigningKey = KEYS.pm): Envelope {
   const header = encodeHeader({ ...draft, ...bindPayload(payload) })
   const m = signedBytesOf(header)
   return { header, payload, m, leaf: leafOf(header), signature: signer.sign(m) }

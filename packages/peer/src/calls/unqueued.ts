@@ -1,0 +1,60 @@
+import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
+import type { Dedup, Outcome, WorkKey } from '../delivery/dedup.ts'
+import type { Incoming } from '../delivery/inbox.ts'
+import { errorOutcome, responseOutcome } from './outcomes.ts'
+import type { Responder } from './responder.ts'
+
+/** A capability of the runtime itself. */
+export type BuiltIn = (input: unknown, asker: { readonly agentId: string; readonly offsetMs: number }) => unknown
+
+export interface UnqueuedOptions {
+  readonly dedup: Dedup
+  readonly builtIns: ReadonlyMap<string, BuiltIn>
+  readonly responder: Responder
+  /** An event for this agent. */
+  event(incoming: Incoming, data: unknown): void
+}
+
+/** What is handled at once, without a handler's place: what every peer offers, and events. Throws the refusal. */
+export interface Unqueued {
+  builtIn(incoming: Incoming, name: string): void
+  event(incoming: Incoming): void
+}
+
+export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOptions): Unqueued {
+  return {
+    builtIn(incoming, name) {
+      const { header, from, leaf, payload, link } = incoming
+      const builtIn = builtIns.get(name)
+      let outcome: Outcome
+      try {
+        if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
+        const { input } = readRequestPayload(decodePayload(header.content_type, payload))
+        const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs })
+        outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
+      } catch (error) {
+        outcome = errorOutcome(HermesError.from(error), header.content_type)
+      }
+      responder.answer(from, leaf, header, outcome)
+    },
+    event(incoming) {
+      const { header, from, payload, leaf } = incoming
+      const { data } = readEventPayload(decodePayload(header.content_type, payload))
+      const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt, leaf)
+      if (!record) throw new HermesError('BUSY')
+      record.state = 'done'
+      record.waiters = []
+      dedup.settle(from, record)
+      event(incoming, deepFreeze(data))
+    },
+  }
+}
+
+/** What makes two envelopes the same piece of work. */
+export function workKey({ header }: Incoming): WorkKey {
+  return {
+    messageType: header.message_type,
+    capability: header.target_capability,
+    payloadSha256: header.payload_sha256,
+  }
+}
