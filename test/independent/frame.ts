@@ -7,6 +7,7 @@ const MAX_HEADER = 4 * KIB
 const MAX_ENVELOPE = 1024 * KIB
 const MAX_ON_TOP = 8 * KIB
 const MAX_BATCH = 4 * 1024 * KIB
+const MAX_HOP = 2 * KIB
 // max_hops is at most 7, so no more than that many can ever be right.
 const MAX_HOPS = 7
 
@@ -68,5 +69,5 @@ function readParts(at: Cursor): Parts {
 function readHops(at: Cursor): RawHop[] {
   const count = at.uvarint()
   if (count > MAX_HOPS) throw new Refused('size', `${count} hops`)
-  return Array.from({ length: count }, () => ({ json: at.part(MAX_ON_TOP), signature: at.take(64) }))
+  return Array.from({ length: count }, () => ({ json: at.part(MAX_HOP), signature: at.take(64) }))
 }

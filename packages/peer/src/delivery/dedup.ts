@@ -148,6 +148,9 @@ class WorkMemory implements Dedup {
         if (record.expiresAt < now && record.state !== 'running' && record.state !== 'waiting')
           this.#remove(sender, record)
       }
+      // What has expired must not be held on to by the order of settling.
+      share.settled = share.settled.slice(share.head).filter((one) => share.records.get(one.messageId) === one)
+      share.head = 0
     }
   }
 

@@ -269,7 +269,7 @@ class EnvelopeOutbox implements Outbox {
     // Judged before the work of hashing and signing; with its header it is judged again.
     if (payload.length > limit) {
       throw new HermesError('PAYLOAD_TOO_LARGE', {
-        message: `the payload has ${payload.length} bytes, the limit with its header is ${limit}`,
+        message: `the payload alone has ${payload.length} bytes, the limit is ${limit}`,
         details: { size: payload.length, limit },
       })
     }

@@ -19,6 +19,8 @@ export interface EventMap {
   'link.up': { agentId: string; linkId: string; address: string; direction: 'inbound' | 'outbound'; offsetMs: number }
   'link.down': { agentId: string; linkId: string; code: string; reason: string; last: boolean }
   'link.probe': { agentId: string; linkId: string; unanswered: number }
+  /** A clock that is too far off to be followed: calls over that link will be refused as expired or from the future. */
+  'link.clock': { agentId: string; linkId: string; offsetMs: number }
   'link.reconnect': { agentId: string; inMs: number; failures: number }
   'handshake.refused': {
     code: string

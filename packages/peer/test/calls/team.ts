@@ -20,6 +20,13 @@ export interface RealOptions extends Omit<PeerOptions, 'agentId'> {
 
 /** A real peer over loopback with a key that everyone can compute; stopped when the test ends. */
 export async function realPeer(agentId: string, options: RealOptions): Promise<Peer> {
+  const peer = await startReal(agentId, options)
+  onTestFinished(() => peer.stop())
+  return peer
+}
+
+/** The same, for whoever stops it. */
+export async function startReal(agentId: string, options: RealOptions): Promise<Peer> {
   const { knows, prepare, seams, ...rest } = options
   const folder = mkdtempSync(join(tmpdir(), 'hermes-test-'))
   const identity = join(folder, 'key.pem')
@@ -29,11 +36,8 @@ export async function realPeer(agentId: string, options: RealOptions): Promise<P
     { preset: 'none', identity, trust: { allow }, ...rest, agentId },
     { ...machineSeams(), ...seams },
   )
+  peer.events.on('peer.stopped', () => rmSync(folder, { recursive: true, force: true }))
   prepare?.(peer)
-  onTestFinished(async () => {
-    await peer.stop()
-    rmSync(folder, { recursive: true, force: true })
-  })
   return peer.start()
 }
 

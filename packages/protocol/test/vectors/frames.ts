@@ -107,7 +107,7 @@ function refused(): Vector[] {
     no('tag 0, eight hops', 'LIMIT_EXCEEDED', frame(byte(0), PARTS, SIGNATURE, byte(8))),
     no('tag 0, a hop too few', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE, byte(1))),
     no('tag 0, a hop without signature', 'MALFORMED', frame(byte(0), PARTS, SIGNATURE, byte(1), part(utf8('{}')))),
-    no('tag 0, a hop of 8,193 bytes', 'LIMIT_EXCEEDED', frame(byte(0), PARTS, SIGNATURE, byte(1, 0x81, 0x40))),
+    no('tag 0, a hop of 2,049 bytes', 'LIMIT_EXCEEDED', frame(byte(0), PARTS, SIGNATURE, byte(1, 0x81, 0x10))),
     no('tag 0, hops of more than 8 KiB', 'LIMIT_EXCEEDED', manyHops(5, 1600)),
     no('tag 1, a proof cut off', 'MALFORMED', frame(byte(1), PARTS, proof(2, 5, 2))),
     no(

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { eventually } from './eventually.ts'
-import { bytesOf, handHandshake, helloOf, proofOf } from './raw-handshake.ts'
-import { dialLink, type RawLink } from './raw-link.ts'
-import type { RawPeer } from './raw-peer.ts'
-import { partOf, varint } from './raw-stream.ts'
-import { honest, scene } from './scene.ts'
-import { refused, TOLD, verdictOf } from './verdict.ts'
-import { bulk, echo, type Victim } from './victim.ts'
+import { actor } from '../actors.ts'
+import { eventually } from '../eventually.ts'
+import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
+import { dialLink, type RawLink } from '../raw-link.ts'
+import type { RawPeer } from '../raw-peer.ts'
+import { partOf, varint } from '../raw-stream.ts'
+import { honest, scene } from '../scene.ts'
+import { refused, TOLD, verdictOf } from '../verdict.ts'
+import { bulk, echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

@@ -1,10 +1,10 @@
 import { HermesError } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { eventually, within } from './eventually.ts'
-import { capabilityEntry, dialLink } from './raw-link.ts'
-import { honest, type Scene, scene } from './scene.ts'
-import { bulk, echo } from './victim.ts'
+import { actor } from '../actors.ts'
+import { eventually, within } from '../eventually.ts'
+import { capabilityEntry, dialLink } from '../raw-link.ts'
+import { honest, type Scene, scene } from '../scene.ts'
+import { bulk, echo } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { eventually } from './eventually.ts'
-import { type Attack, challengeOf, sayHello, welcomeOf, whenDialled } from './handshake-attacks.ts'
-import { bytesOf, handHandshake, helloOf, type Json, proofOf } from './raw-handshake.ts'
-import { partOf } from './raw-stream.ts'
-import { honest, scene } from './scene.ts'
-import { byTier } from './tier.ts'
-import { refused, type Verdict, verdictOf } from './verdict.ts'
-import { echo, type Victim } from './victim.ts'
+import { actor } from '../actors.ts'
+import { eventually } from '../eventually.ts'
+import { type Attack, challengeOf, sayHello, welcomeOf, whenDialled } from '../handshake-attacks.ts'
+import { bytesOf, handHandshake, helloOf, type Json, proofOf } from '../raw-handshake.ts'
+import { partOf } from '../raw-stream.ts'
+import { honest, scene } from '../scene.ts'
+import { byTier } from '../tier.ts'
+import { refused, type Verdict, verdictOf } from '../verdict.ts'
+import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

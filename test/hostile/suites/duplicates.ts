@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { actor, seedOf } from './actors.ts'
-import { eventually } from './eventually.ts'
-import { acceptLink, dialLink } from './raw-link.ts'
-import { type Scene, scene } from './scene.ts'
-import { echo, type Victim } from './victim.ts'
+import { actor, seedOf } from '../actors.ts'
+import { eventually } from '../eventually.ts'
+import { acceptLink, dialLink } from '../raw-link.ts'
+import { type Scene, scene } from '../scene.ts'
+import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { eventually } from './eventually.ts'
-import { type Attack, falseProof, sayHello } from './handshake-attacks.ts'
-import { bytesOf, handHandshake, helloOf, proofOf } from './raw-handshake.ts'
-import { dialLink, type RawLink } from './raw-link.ts'
-import { partOf } from './raw-stream.ts'
-import { scene } from './scene.ts'
-import { refused, verdictOf } from './verdict.ts'
-import type { Victim } from './victim.ts'
+import { actor } from '../actors.ts'
+import { eventually } from '../eventually.ts'
+import { type Attack, falseProof, sayHello } from '../handshake-attacks.ts'
+import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
+import { dialLink, type RawLink } from '../raw-link.ts'
+import { partOf } from '../raw-stream.ts'
+import { scene } from '../scene.ts'
+import { refused, verdictOf } from '../verdict.ts'
+import type { Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const hostileKey = actor('hostile')

@@ -1,10 +1,10 @@
 import { capability } from 'hermes-peer'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { actor } from './actors.ts'
-import { within } from './eventually.ts'
-import { scene } from './scene.ts'
-import { echo, type Victim } from './victim.ts'
+import { actor } from '../actors.ts'
+import { within } from '../eventually.ts'
+import { scene } from '../scene.ts'
+import { echo, type Victim } from '../victim.ts'
 
 const [a, b, c] = [actor('a'), actor('b'), actor('c')]
 

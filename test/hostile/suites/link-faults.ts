@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { craft } from './craft.ts'
-import { eventually } from './eventually.ts'
-import { bytesOf, handHandshake, helloOf, proofOf } from './raw-handshake.ts'
-import { dialLink } from './raw-link.ts'
-import type { RawPeer } from './raw-peer.ts'
-import { partOf, type RawStream } from './raw-stream.ts'
-import { honest, scene } from './scene.ts'
-import { byTier } from './tier.ts'
-import { echo, type Victim } from './victim.ts'
+import { actor } from '../actors.ts'
+import { craft } from '../craft.ts'
+import { eventually } from '../eventually.ts'
+import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
+import { dialLink } from '../raw-link.ts'
+import type { RawPeer } from '../raw-peer.ts'
+import { partOf, type RawStream } from '../raw-stream.ts'
+import { honest, scene } from '../scene.ts'
+import { byTier } from '../tier.ts'
+import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')
 const hostileKey = actor('hostile')
-const ROUNDS = byTier({ test: 60, ci: 200, long: 2000 })
+const ROUNDS = byTier({ test: 24, ci: 200, long: 2000 })
 
 describe('F-23 remote misbehaviour kills the process', () => {
   let clear = async (): Promise<void> => undefined

@@ -15,15 +15,15 @@ import {
   verifyTranscript,
 } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { craft, domain } from './craft.ts'
-import { eventually } from './eventually.ts'
-import { challengeOf, falseProof, welcomeOf, whenDialled } from './handshake-attacks.ts'
-import { signedOf } from './raw-handshake.ts'
-import { capabilityEntry, dialLink, manifestOf } from './raw-link.ts'
-import { partOf, varint } from './raw-stream.ts'
-import { scene } from './scene.ts'
-import { refused } from './verdict.ts'
+import { actor } from '../actors.ts'
+import { craft, domain } from '../craft.ts'
+import { eventually } from '../eventually.ts'
+import { challengeOf, falseProof, welcomeOf, whenDialled } from '../handshake-attacks.ts'
+import { signedOf } from '../raw-handshake.ts'
+import { capabilityEntry, dialLink, manifestOf } from '../raw-link.ts'
+import { partOf, varint } from '../raw-stream.ts'
+import { scene } from '../scene.ts'
+import { refused } from '../verdict.ts'
 
 /** The list of wire.md, "Signing". */
 const THINGS = [

@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { createConnection, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Actor, actor } from './actors.ts'
-import { eventually, within } from './eventually.ts'
-import { tcpRelay } from './handshake-attacks.ts'
-import { bytesOf, handHandshake, helloOf, proofOf } from './raw-handshake.ts'
-import { dialLink } from './raw-link.ts'
-import { partOf, type RawStream, varint } from './raw-stream.ts'
-import { type Scene, scene } from './scene.ts'
-import { byTier } from './tier.ts'
-import { echo, type Victim } from './victim.ts'
+import { type Actor, actor } from '../actors.ts'
+import { eventually, within } from '../eventually.ts'
+import { tcpRelay } from '../handshake-attacks.ts'
+import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
+import { dialLink } from '../raw-link.ts'
+import { partOf, type RawStream, varint } from '../raw-stream.ts'
+import { type Scene, scene } from '../scene.ts'
+import { byTier } from '../tier.ts'
+import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')
 const hostileKey = actor('hostile')
 
 /** So many peers with two streams each; the second is refused at once while the first is under way. */
-const SLOW = Array.from({ length: byTier({ test: 16, ci: 80, long: 80 }) }, (_, index) => actor(`slow-${index}`))
+const SLOW = Array.from({ length: byTier({ test: 10, ci: 80, long: 80 }) }, (_, index) => actor(`slow-${index}`))
 
 /** Opens streams from all of them and does the same on each. */
 async function stall(

@@ -1,14 +1,14 @@
 import { signHop } from '@hermes-peer/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Actor, actor } from './actors.ts'
-import { type Crafted, craft, type Draft, newId } from './craft.ts'
-import { eventually } from './eventually.ts'
-import { capabilityEntry, dialLink, type RawLink } from './raw-link.ts'
-import type { RawPeer } from './raw-peer.ts'
-import { partOf, varint } from './raw-stream.ts'
-import { honest, scene } from './scene.ts'
-import { byTier } from './tier.ts'
-import { echo, slow, type Victim } from './victim.ts'
+import { type Actor, actor } from '../actors.ts'
+import { type Crafted, craft, type Draft, newId } from '../craft.ts'
+import { eventually } from '../eventually.ts'
+import { capabilityEntry, dialLink, type RawLink } from '../raw-link.ts'
+import type { RawPeer } from '../raw-peer.ts'
+import { partOf, varint } from '../raw-stream.ts'
+import { honest, scene } from '../scene.ts'
+import { byTier } from '../tier.ts'
+import { echo, slow, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

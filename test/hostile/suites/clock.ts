@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { actor } from './actors.ts'
-import { eventually } from './eventually.ts'
-import { challengeOf, sayHello, whenDialled } from './handshake-attacks.ts'
-import { handHandshake, helloOf, jsonOf } from './raw-handshake.ts'
-import { dialLink } from './raw-link.ts'
-import { type Scene, scene } from './scene.ts'
-import { peerOver, skewedBy } from './seams.ts'
-import { echo, type Victim } from './victim.ts'
+import { actor } from '../actors.ts'
+import { eventually } from '../eventually.ts'
+import { challengeOf, sayHello, whenDialled } from '../handshake-attacks.ts'
+import { handHandshake, helloOf, jsonOf } from '../raw-handshake.ts'
+import { dialLink } from '../raw-link.ts'
+import { type Scene, scene } from '../scene.ts'
+import { peerOver, skewedBy } from '../seams.ts'
+import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

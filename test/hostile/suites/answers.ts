@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { MessageType } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
-import { type Actor, actor } from './actors.ts'
-import type { Crafted, Draft } from './craft.ts'
-import { eventually, within } from './eventually.ts'
-import { capabilityEntry, dialLink, type Heard, type RawLink } from './raw-link.ts'
-import { type Scene, scene } from './scene.ts'
-import { echo, slow, type Victim } from './victim.ts'
+import { type Actor, actor } from '../actors.ts'
+import type { Crafted, Draft } from '../craft.ts'
+import { eventually, within } from '../eventually.ts'
+import { capabilityEntry, dialLink, type Heard, type RawLink } from '../raw-link.ts'
+import { type Scene, scene } from '../scene.ts'
+import { echo, slow, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const hostileKey = actor('hostile')

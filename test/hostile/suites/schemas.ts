@@ -1,11 +1,11 @@
 import { createServer, type Socket } from 'node:net'
 import type { CapabilityEntry } from '@hermes-peer/protocol'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { actor } from './actors.ts'
-import { eventually } from './eventually.ts'
-import { capabilityEntry, dialLink } from './raw-link.ts'
-import { honest, scene } from './scene.ts'
-import { echo } from './victim.ts'
+import { actor } from '../actors.ts'
+import { eventually } from '../eventually.ts'
+import { capabilityEntry, dialLink } from '../raw-link.ts'
+import { honest, scene } from '../scene.ts'
+import { echo } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')

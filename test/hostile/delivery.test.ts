@@ -1,0 +1,5 @@
+// What travels on a link: again, to the wrong one, too late, too large.
+import './suites/replay.ts'
+import './suites/answers.ts'
+import './suites/sizes.ts'
+import './suites/waiting.ts'
