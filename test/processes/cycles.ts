@@ -18,7 +18,6 @@ process.on('warning', ({ name }) => warnings.push(name))
 const collect = globalThis.gc as () => void
 const heap: number[] = []
 const resources = () => process.getActiveResourcesInfo().filter((kind) => kind !== 'PipeWrap' && kind !== 'TTYWrap')
-const before = resources()
 for (let cycle = 0; cycle < cycles; cycle++) {
   const a = createPeer({ agentId: 'a', folder })
   a.provide(echo, ({ text }) => ({ text }))
@@ -30,10 +29,14 @@ for (let cycle = 0; cycle < cycles; cycle++) {
   await a.stop()
   // Sockets that are closed leave at the next turns of the loop.
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
-  collect()
+  // What hangs on weak references and finalizers goes in a later collection than the one that finds it.
+  for (let i = 0; i < 3; i++) {
+    collect()
+    await new Promise((resolve) => setTimeout(resolve, 15))
+  }
   heap.push(process.memoryUsage().heapUsed)
 }
 const quiet = Date.now() + 5_000
-while (resources().length > before.length && Date.now() < quiet) await new Promise((resolve) => setTimeout(resolve, 50))
+while (resources().length > 0 && Date.now() < quiet) await new Promise((resolve) => setTimeout(resolve, 50))
 rmSync(folder, { recursive: true, force: true })
-process.stdout.write(JSON.stringify({ heap, left: resources(), before, warnings }))
+process.stdout.write(JSON.stringify({ heap, left: resources(), warnings }))

@@ -1,4 +1,4 @@
-import { type AllowedAgent, createPeer, type PeerOptions } from 'hermes-peer'
+import { createPeer, type PeerOptions } from 'hermes-peer'
 import type { Case, Edge } from './case.ts'
 
 /** Options that TypeScript would refuse too: JavaScript users and configuration files have no types. */
@@ -115,6 +115,3 @@ export const optionsEdge: Edge = {
     option('tuning.__proto__', JSON.parse('{"__proto__": 5}'), 'that is a prototype', { names: /tuning/ }),
   ],
 }
-
-/** Type check of the list form only: what is in it is judged at the start. */
-export const listed: readonly AllowedAgent[] = []

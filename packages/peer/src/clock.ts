@@ -18,12 +18,15 @@ export interface Clock {
   clear(timer: Timer | undefined): void
 }
 
+/** Node's timers count to 2^31 − 1 ms; beyond it they would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1
+
 /** The clock of this machine. */
 export function systemClock(): Clock {
   return {
     now: () => Date.now(),
     monotonic: () => performance.now(),
-    after: (ms, run) => setTimeout(run, ms).unref() as unknown as Timer,
+    after: (ms, run) => setTimeout(run, Math.min(ms, LONGEST_MS)).unref() as unknown as Timer,
     clear: (timer) => clearTimeout(timer as unknown as NodeJS.Timeout | undefined),
   }
 }

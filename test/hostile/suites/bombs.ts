@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { actor } from '../actors.ts'
 import { eventually } from '../eventually.ts'
 import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
@@ -8,7 +8,7 @@ import type { RawPeer } from '../raw-peer.ts'
 import { partOf, varint } from '../raw-stream.ts'
 import { honest, scene } from '../scene.ts'
 import { refused, TOLD, verdictOf } from '../verdict.ts'
-import { bulk, echo, type Victim } from '../victim.ts'
+import { bulk, echo, slow, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
 const honestKey = actor('honest')
@@ -365,5 +365,35 @@ describe('a memory bomb', () => {
     expect(memory() - before).toBeLessThan(100 * MiB)
     expect(await good.peer.call(echo, 'other')).toBe('other')
     expect(world.escaped).toEqual([])
+  })
+
+  it('a budget that no timer can count ends nothing early, and fills no log', async () => {
+    const world = scene()
+    const warnings: string[] = []
+    const onWarning = ({ message }: Error) => void warnings.push(message)
+    process.on('warning', onWarning)
+    onTestFinished(() => void process.off('warning', onWarning))
+    const reasons: unknown[] = []
+    const victim = await world.peer({
+      as: victimKey,
+      allow: [hostileKey],
+      prepare: (peer) =>
+        peer.provide(
+          slow,
+          (_, { signal }) =>
+            new Promise((resolve) => signal.addEventListener('abort', () => resolve(reasons.push(signal.reason)))),
+        ),
+    })
+    const link = await dialLink(await world.raw(hostileKey), hostileKey, victim.address)
+    for (const timeout_ms of [2 ** 31, 2 ** 40, Number.MAX_SAFE_INTEGER]) {
+      victim.mark()
+      link.request('slow', timeout_ms, { timeout_ms })
+      await victim.until('handler.started')
+      // Later than a timer of one millisecond, which is what a number too large for it comes to.
+      for (let i = 0; i < 3; i++) await link.answerTo(link.request('echo', i))
+      expect(reasons).toEqual([])
+    }
+    expect(warnings).toEqual([])
+    expect(link.heard).toEqual([])
   })
 })

@@ -24,11 +24,15 @@ describe('F-23 remote misbehaviour kills the process', () => {
   let victim: Victim
   let good: Victim
   let raw: RawPeer
+  /** Handles and timers of this process before anything was done. */
+  let resources = 0
 
   beforeAll(async () => {
     victim = await world.peer({ as: victimKey, allow: [honestKey, hostileKey], tuning: { callerGraceMs: 100 } })
     good = await honest(world, honestKey, victim)
     raw = await world.raw(hostileKey)
+    await good.until('directory.changed')
+    resources = process.getActiveResourcesInfo().length
   })
   afterAll(() => clear())
 
@@ -131,6 +135,8 @@ describe('F-23 remote misbehaviour kills the process', () => {
       () => raw.connections.every(({ streams }) => streams.every(({ protocol }) => !protocol.includes('hermes/link'))),
       'all streams to be gone',
     )
+    // Some of them belong to connections that are still being closed, on both sides.
+    await eventually(() => process.getActiveResourcesInfo().length <= resources + 6, 'handles and timers to be gone')
     expect(await good.peer.call(echo, 'served')).toBe('served')
     expect(good.of('link.down')).toEqual([])
     expect(world.escaped).toEqual([])

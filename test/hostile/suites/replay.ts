@@ -162,6 +162,35 @@ describe('an envelope that was captured', () => {
     next.reset()
   })
 
+  it('is remembered although another floods the memory with ids', async () => {
+    const other = actor('other')
+    const small = await world.peer({
+      as: actor('flooded'),
+      allow: [hostileKey, other],
+      tuning: { dedupIdsPerSender: 50, dedupIdsPerNode: 80 },
+    })
+    const own = await dialLink(await world.raw(other), other, small.address)
+    const kept = own.request('echo', 'kept')
+    await own.answerTo(kept)
+    const link = await dialLink(raw, hostileKey, small.address)
+    for (let i = 0; i < 300; i++) link.request('echo', i)
+    // Over its own share it is told so; nothing that has not been fetched is forgotten for it.
+    expect((await link.next(({ payload }) => payload.error_code !== undefined)).payload).toMatchObject({
+      error_code: 'BUSY',
+      retryable: true,
+    })
+    expect(small.served.filter((input) => typeof input === 'number')).toHaveLength(50)
+    own.stream.send(kept.frame)
+    await small.until('dedup.stored')
+    expect(small.served.filter((input) => input === 'kept')).toHaveLength(1)
+    // Marks for ids that were never seen count in the same share.
+    for (let i = 0; i < 300; i++)
+      link.send({ message_type: 'cancel', payload: { message_id: newId('msg'), expires_at: Date.now() + 60_000 } })
+    expect((await own.answerTo(own.request('echo', 'still served'))).payload).toMatchObject({ output: 'still served' })
+    expect(small.of('link.down')).toEqual([])
+    link.reset()
+  })
+
   it('is worth nothing once it has expired, in the same life', async () => {
     const link = await fresh()
     const old = link.craft({

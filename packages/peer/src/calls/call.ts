@@ -57,6 +57,8 @@ export class CallState {
   readonly asked = new Map<string, HermesError>()
   /** Agents that could not be dialled. */
   readonly unreachable = new Map<string, HermesError>()
+  /** How the last attempt or dial ended, whoever it was. */
+  lastFailure: HermesError | undefined
   /** Agents that have promised never to start this piece of work: they are not asked again. */
   readonly withdrawn = new Set<string>()
   /** Ends the call with an answer to an attempt that had been given up. */
@@ -115,6 +117,7 @@ export class CallState {
   }
 
   report(agentId: string, error: HermesError): void {
+    this.lastFailure = error
     this.reports.push({
       agentId,
       code: error.declared?.name ?? error.code,

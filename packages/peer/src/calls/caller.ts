@@ -397,7 +397,7 @@ function inFlight(state: CallState): Attempt[] {
 
 function lastError(state: CallState): HermesError {
   const errors = [...state.unreachable.values(), ...state.asked.values()]
-  const last = [...state.asked.values()].at(-1) ?? errors.at(-1)
+  const last = [...state.asked.values()].at(-1) ?? errors.at(-1) ?? state.lastFailure
   return last ?? new HermesError('NO_CANDIDATE')
 }
 

@@ -1,4 +1,4 @@
-import type { Capability, HermesError, JsonValue, Priority } from '@hermes-peer/protocol'
+import { type Capability, type HermesError, type JsonValue, MAX_LIFE_MS, type Priority } from '@hermes-peer/protocol'
 import type { CallContext, NeedConfirmation } from '../api.ts'
 import type { Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
@@ -34,7 +34,8 @@ export class Job {
     this.provided = provided
     this.priority = incoming.header.priority
     this.since = incoming.receivedAt
-    this.deadline = incoming.receivedAt + incoming.header.timeout_ms
+    // A header may say any number; no envelope lives longer than a day, and no timer counts much further.
+    this.deadline = incoming.receivedAt + Math.min(incoming.header.timeout_ms, MAX_LIFE_MS)
   }
 
   /** Made on first use: most handlers never look at it. */

@@ -95,6 +95,19 @@ describe('F-15 wrong idea of what is worth retrying', () => {
     expect(events.of('call.retry')).toMatchObject([{ agentId: 'a', code: 'BUSY' }])
   })
 
+  it('of a candidate that is gone when its turn comes again, the error is the one it gave, not that there is nobody', async () => {
+    const { failure } = await cast.scene({
+      a: (got, raw) => {
+        refuse('BUSY', { retry_after_ms: 200 })(got, raw)
+        // After the answer has been written.
+        setImmediate(() => vanish(got, raw))
+      },
+    })
+    const error = await failure()
+    expect(error.attempts.map(({ code }) => code)).toContain('BUSY')
+    expect(error.code).toMatch(/BUSY|PEER_UNREACHABLE/)
+  })
+
   it('a wait that does not fit into the deadline is not begun: the error comes at once', async () => {
     const { failure } = await cast.scene({ a: refuse('BUSY', { retry_after_ms: 60_000 }) })
     const since = performance.now()

@@ -46,7 +46,7 @@ export async function until(condition: () => boolean, what = 'the condition', ms
   const end = performance.now() + ms
   while (!condition()) {
     if (performance.now() > end) throw new Error(`${what} did not come true within ${ms} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
+    await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
 
