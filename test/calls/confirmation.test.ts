@@ -51,18 +51,19 @@ describe('an answer that needs confirmation', () => {
     expect(answer.partialResult).toEqual({ plan: 'revert line 5', due: new Date('2026-01-02T03:04:05.000Z') })
   })
 
-  it('is confirmed in a second request of the same correlation, which goes to the same agent', async () => {
-    for (let i = 0; i < 5; i++) {
-      const plan = await pm.request(repair, {})
-      const done = await pm.request(repair, { confirmed: true }, { correlationId: plan.correlationId })
-      expect(done).toMatchObject({ status: 'completed', output: { done: true }, correlationId: plan.correlationId })
-      expect(done.messageId).not.toBe(plan.messageId)
-      // Affinity: who made the plan knows it.
-      expect(done.agent).toBe(plan.agent)
-      expect(served.slice(-2)).toEqual([
-        { correlationId: plan.correlationId, confirmed: false, coder: plan.agent },
-        { correlationId: plan.correlationId, confirmed: true, coder: plan.agent },
-      ])
+  it('is confirmed in a second request of the same correlation, which goes to the agent that made the plan', async () => {
+    for (let round = 0; round < 5; round++) {
+      for (const coder of ['coder-a', 'coder-b', 'coder-c']) {
+        const plan = await pm.request(repair, {}, { agent: coder })
+        const done = await pm.request(repair, { confirmed: true }, { correlationId: plan.correlationId })
+        expect(done).toMatchObject({ status: 'completed', output: { done: true }, correlationId: plan.correlationId })
+        expect(done.messageId).not.toBe(plan.messageId)
+        expect(done.agent).toBe(coder)
+        expect(served.slice(-2)).toEqual([
+          { correlationId: plan.correlationId, confirmed: false, coder },
+          { correlationId: plan.correlationId, confirmed: true, coder },
+        ])
+      }
     }
   })
 

@@ -100,6 +100,7 @@ describe('the other process is killed', () => {
     expect(new Set(answers.map(({ agent }) => agent))).toEqual(new Set(['other']))
     expect(await only).toMatchObject({ code: expect.stringMatching(/PEER_UNREACHABLE|NO_CANDIDATE/) })
     expect((await desk.find({ capability: 'block' }))[0]?.agentId).toBe(other.agentId)
+    expect(changes.at(-1), 'without a word, so it has not left').toBe('offline')
     await until(() => asked[1]?.aborted === true, 'the abort', 5000)
     expect(asked[1]?.reason).toMatchObject({ code: 'CALLER_GONE' })
   })

@@ -95,7 +95,7 @@ class AgentPeer implements Peer {
   }
 
   start(): Promise<this> {
-    if (this.#stopping) return Promise.reject(new HermesError('STOPPED'))
+    if (this.#stopping !== undefined) return Promise.reject(new HermesError('STOPPED'))
     this.#starting ??= this.#start()
     return this.#starting
   }
@@ -421,7 +421,7 @@ class AgentPeer implements Peer {
   }
 
   #running(): Runtime {
-    if (this.#stopping) throw new HermesError('STOPPED')
+    if (this.#stopping !== undefined) throw new HermesError('STOPPED')
     if (!this.#runtime) throw new HermesError('NOT_STARTED')
     return this.#runtime
   }

@@ -290,7 +290,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         // No peer may move the clock that its envelopes are judged by so far; and a jump of one's own wall clock is no reason to
         // give up a link that works.
         if (Math.abs(offsetMs) > tunables.maxClockOffsetMs) {
-          if (telemetry.wants('link.clock')) telemetry.emit('link.clock', { agentId: link.remote.agentId, linkId: link.id, offsetMs })
+          if (telemetry.wants('link.clock'))
+            telemetry.emit('link.clock', { agentId: link.remote.agentId, linkId: link.id, offsetMs })
           return
         }
         link.offsetMs = offsetMs

@@ -23,6 +23,7 @@ import { signedOf } from '../raw-handshake.ts'
 import { capabilityEntry, dialLink, manifestOf } from '../raw-link.ts'
 import { partOf, varint } from '../raw-stream.ts'
 import { scene } from '../scene.ts'
+import { PATIENCE_MS } from '../tier.ts'
 import { refused } from '../verdict.ts'
 
 /** The list of wire.md, "Signing". */
@@ -205,70 +206,74 @@ describe('a signature under one domain', () => {
 describe('over the wire, a hostile peer that signs under the wrong domain', () => {
   const others = (thing: Thing) => THINGS.filter((other) => other !== thing)
 
-  it('is refused in each place where the victim verifies', async () => {
-    const world = scene()
-    const victim = await world.peer({ as: victimKey, allow: [hostileKey] })
-    const raw = await world.raw(hostileKey)
-    const attack = { victim, raw, self: hostileKey, other: hostileKey }
+  it(
+    'is refused in each place where the victim verifies',
+    async () => {
+      const world = scene()
+      const victim = await world.peer({ as: victimKey, allow: [hostileKey] })
+      const raw = await world.raw(hostileKey)
+      const attack = { victim, raw, self: hostileKey, other: hostileKey }
 
-    for (const other of others('proof'))
-      expect(await falseProof(attack, { domain: other })).toEqual(refused('HANDSHAKE_REFUSED'))
-    for (const other of others('welcome')) {
-      const verdict = await whenDialled(attack, async (hand) => {
-        hand.send(challengeOf(hostileKey))
-        await hand.readSigned()
-        hand.sendSigned('welcome', welcomeOf(), { domain: other })
-      })
-      expect(verdict).toEqual(refused('HANDSHAKE_REFUSED'))
-    }
+      for (const other of others('proof'))
+        expect(await falseProof(attack, { domain: other })).toEqual(refused('HANDSHAKE_REFUSED'))
+      for (const other of others('welcome')) {
+        const verdict = await whenDialled(attack, async (hand) => {
+          hand.send(challengeOf(hostileKey))
+          await hand.readSigned()
+          hand.sendSigned('welcome', welcomeOf(), { domain: other })
+        })
+        expect(verdict).toEqual(refused('HANDSHAKE_REFUSED'))
+      }
 
-    const link = await dialLink(raw, hostileKey, victim.address)
-    victim.mark()
-    for (const other of others('envelope')) {
-      link.request('echo', other, {
-        sign: (signed) => signAs(other, signed.subarray('hermes-peer/envelope/1'.length + 1)),
-      })
-    }
-    await eventually(() => victim.of('envelope.refused').length === 12, 'twelve refusals')
-    expect(new Set(victim.of('envelope.refused').map(({ code }) => code))).toEqual(new Set(['BAD_SIGNATURE']))
-
-    // A batch of one, proven by tag 1: under its own domain it is taken.
-    link.reset()
-    await victim.until('link.down')
-    const batch = await dialLink(raw, hostileKey, victim.address)
-    victim.mark()
-    for (const other of [...others('batch'), 'batch'] as Thing[]) {
-      const sequence = other === 'batch' ? 1 : 1000
-      const one = batch.craft({ target_capability: 'echo', payload: { input: `batch ${other}` }, sequence })
-      const root = createHash('sha256')
-        .update(Buffer.alloc(1))
-        .update(Buffer.concat([domain('envelope'), partOf(one.header)]))
-        .digest()
-      const signature = signAs(other, Buffer.concat([varint(1), root]))
-      const proof = Buffer.concat([signature, varint(0), varint(1)])
-      batch.stream.send(
-        partOf(Buffer.concat([Buffer.from([1]), partOf(one.header), partOf(one.payload), proof, Buffer.alloc(1)])),
-      )
-    }
-    await eventually(() => victim.served.includes('batch batch'), 'the one that is sound')
-    expect(victim.of('envelope.refused').map(({ code }) => code)).toEqual(others('batch').map(() => 'BAD_PROOF'))
-    expect(victim.served).toEqual(['batch batch'])
-    batch.reset()
-    await victim.until('link.down')
-
-    for (const other of others('manifest')) {
-      const body = partOf(manifestBody)
+      const link = await dialLink(raw, hostileKey, victim.address)
       victim.mark()
-      const bad = await dialLink(raw, hostileKey, victim.address, { manifest: documentOf(body, signAs(other, body)) })
-      await expect(victim.peer.manifest('hostile')).rejects.toMatchObject({ code: 'BAD_SIGNATURE' })
-      bad.reset()
+      for (const other of others('envelope')) {
+        link.request('echo', other, {
+          sign: (signed) => signAs(other, signed.subarray('hermes-peer/envelope/1'.length + 1)),
+        })
+      }
+      await eventually(() => victim.of('envelope.refused').length === 12, 'twelve refusals')
+      expect(new Set(victim.of('envelope.refused').map(({ code }) => code))).toEqual(new Set(['BAD_SIGNATURE']))
+
+      // A batch of one, proven by tag 1: under its own domain it is taken.
+      link.reset()
       await victim.until('link.down')
-    }
-    const sound = await dialLink(raw, hostileKey, victim.address, { capabilities: [capabilityEntry('trap')] })
-    await expect(victim.peer.manifest('hostile')).resolves.toMatchObject({ capabilities: [{ name: 'trap' }] })
-    sound.reset()
-    expect(world.escaped).toEqual([])
-  })
+      const batch = await dialLink(raw, hostileKey, victim.address)
+      victim.mark()
+      for (const other of [...others('batch'), 'batch'] as Thing[]) {
+        const sequence = other === 'batch' ? 1 : 1000
+        const one = batch.craft({ target_capability: 'echo', payload: { input: `batch ${other}` }, sequence })
+        const root = createHash('sha256')
+          .update(Buffer.alloc(1))
+          .update(Buffer.concat([domain('envelope'), partOf(one.header)]))
+          .digest()
+        const signature = signAs(other, Buffer.concat([varint(1), root]))
+        const proof = Buffer.concat([signature, varint(0), varint(1)])
+        batch.stream.send(
+          partOf(Buffer.concat([Buffer.from([1]), partOf(one.header), partOf(one.payload), proof, Buffer.alloc(1)])),
+        )
+      }
+      await eventually(() => victim.served.includes('batch batch'), 'the one that is sound')
+      expect(victim.of('envelope.refused').map(({ code }) => code)).toEqual(others('batch').map(() => 'BAD_PROOF'))
+      expect(victim.served).toEqual(['batch batch'])
+      batch.reset()
+      await victim.until('link.down')
+
+      for (const other of others('manifest')) {
+        const body = partOf(manifestBody)
+        victim.mark()
+        const bad = await dialLink(raw, hostileKey, victim.address, { manifest: documentOf(body, signAs(other, body)) })
+        await expect(victim.peer.manifest('hostile')).rejects.toMatchObject({ code: 'BAD_SIGNATURE' })
+        bad.reset()
+        await victim.until('link.down')
+      }
+      const sound = await dialLink(raw, hostileKey, victim.address, { capabilities: [capabilityEntry('trap')] })
+      await expect(victim.peer.manifest('hostile')).resolves.toMatchObject({ capabilities: [{ name: 'trap' }] })
+      sound.reset()
+      expect(world.escaped).toEqual([])
+    },
+    PATIENCE_MS,
+  )
 
   it('is refused in presence reports', async () => {
     const world = scene()

@@ -6,7 +6,7 @@ import { type Attack, challengeOf, sayHello, welcomeOf, whenDialled } from '../h
 import { bytesOf, handHandshake, helloOf, type Json, proofOf } from '../raw-handshake.ts'
 import { partOf } from '../raw-stream.ts'
 import { honest, scene } from '../scene.ts'
-import { byTier } from '../tier.ts'
+import { byTier, PATIENCE_MS } from '../tier.ts'
 import { refused, type Verdict, verdictOf } from '../verdict.ts'
 import { echo, type Victim } from '../victim.ts'
 
@@ -228,35 +228,39 @@ describe('a handshake that is changed on its way', () => {
     expect(await whenDialled(attack, (hand) => hand.send(challengeOf(hostileKey, { chosen })))).toEqual(refused(code))
   })
 
-  it('any single byte of a hello or a proof that is turned: never a link', async () => {
-    const rounds = byTier({ test: 24, ci: 100, long: 1000 })
-    const bad: string[] = []
-    for (let round = 0; round < rounds; round++) {
-      victim.mark()
-      const hello = bytesOf(helloOf(hostileKey, OFFER))
-      const turned = Buffer.from(hello)
-      const at = randomBytes(2).readUInt16BE() % turned.length
-      turned[at] = (turned[at] as number) ^ (1 << (round % 7))
-      const stream = await attack.raw.open(victim.address)
-      const hand = handHandshake(stream, hostileKey, { initiator: attack.raw.peerId, responder: victim.self.peerId })
-      if (round % 2 === 0) {
-        hand.send(turned)
-        hand.binding.messages[0] = partOf(hello)
-        if (await hand.read().catch(() => undefined)) hand.sendSigned('proof', proofOf())
-      } else {
-        hand.send(hello)
-        await hand.read()
-        const proof = Buffer.from(bytesOf(proofOf()))
-        const other = Buffer.from(proof)
-        other[at % other.length] = (other[at % other.length] as number) ^ (1 << (round % 7))
-        hand.sendSigned('proof', other, {
-          bound: (binding) => ({ ...binding, messages: [...binding.messages.slice(0, -1), partOf(proof)] }),
-        })
+  it(
+    'any single byte of a hello or a proof that is turned: never a link',
+    async () => {
+      const rounds = byTier({ test: 24, ci: 100, long: 1000 })
+      const bad: string[] = []
+      for (let round = 0; round < rounds; round++) {
+        victim.mark()
+        const hello = bytesOf(helloOf(hostileKey, OFFER))
+        const turned = Buffer.from(hello)
+        const at = randomBytes(2).readUInt16BE() % turned.length
+        turned[at] = (turned[at] as number) ^ (1 << (round % 7))
+        const stream = await attack.raw.open(victim.address)
+        const hand = handHandshake(stream, hostileKey, { initiator: attack.raw.peerId, responder: victim.self.peerId })
+        if (round % 2 === 0) {
+          hand.send(turned)
+          hand.binding.messages[0] = partOf(hello)
+          if (await hand.read().catch(() => undefined)) hand.sendSigned('proof', proofOf())
+        } else {
+          hand.send(hello)
+          await hand.read()
+          const proof = Buffer.from(bytesOf(proofOf()))
+          const other = Buffer.from(proof)
+          other[at % other.length] = (other[at % other.length] as number) ^ (1 << (round % 7))
+          hand.sendSigned('proof', other, {
+            bound: (binding) => ({ ...binding, messages: [...binding.messages.slice(0, -1), partOf(proof)] }),
+          })
+        }
+        const end = await eventually(() => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0], 'an end')
+        if (end.type === 'link.up') bad.push(turned.toString())
+        stream.close()
       }
-      const end = await eventually(() => victim.of('link.up')[0] ?? victim.of('handshake.refused')[0], 'an end')
-      if (end.type === 'link.up') bad.push(turned.toString())
-      stream.close()
-    }
-    expect(bad).toEqual([])
-  })
+      expect(bad).toEqual([])
+    },
+    PATIENCE_MS,
+  )
 })

@@ -8,7 +8,7 @@ import { dialLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
 import { partOf, type RawStream } from '../raw-stream.ts'
 import { honest, scene } from '../scene.ts'
-import { byTier } from '../tier.ts'
+import { byTier, PATIENCE_MS } from '../tier.ts'
 import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
@@ -142,68 +142,84 @@ describe('F-23 remote misbehaviour kills the process', () => {
     expect(world.escaped).toEqual([])
   }
 
-  it.each(Object.keys(onStream))(`by: %s, ${ROUNDS} rounds`, async (name) => {
-    for (let round = 0; round < ROUNDS; round++) {
-      // The victim may have hung up, or refuse one more stream while others end.
-      const stream = await raw.open(victim.address).catch(() => undefined)
-      if (!stream) continue
-      await Promise.resolve(onStream[name]?.(stream)).catch(() => undefined)
-    }
-    await baseline()
-  })
+  it.each(Object.keys(onStream))(
+    `by: %s, ${ROUNDS} rounds`,
+    async (name) => {
+      for (let round = 0; round < ROUNDS; round++) {
+        // The victim may have hung up, or refuse one more stream while others end.
+        const stream = await raw.open(victim.address).catch(() => undefined)
+        if (!stream) continue
+        await Promise.resolve(onStream[name]?.(stream)).catch(() => undefined)
+      }
+      await baseline()
+    },
+    PATIENCE_MS,
+  )
 
-  it.each(Object.keys(onLink))(`by: %s, ${ROUNDS} rounds`, async (name) => {
-    let made = 0
-    for (let round = 0; round < ROUNDS; round++) {
-      const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(
-        () => undefined,
-      )
-      if (!link) continue
-      made++
-      await onLink[name]?.(link)
-    }
-    expect(made).toBeGreaterThan(ROUNDS / 4)
-    await baseline()
-  })
+  it.each(Object.keys(onLink))(
+    `by: %s, ${ROUNDS} rounds`,
+    async (name) => {
+      let made = 0
+      for (let round = 0; round < ROUNDS; round++) {
+        const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(
+          () => undefined,
+        )
+        if (!link) continue
+        made++
+        await onLink[name]?.(link)
+      }
+      expect(made).toBeGreaterThan(ROUNDS / 4)
+      await baseline()
+    },
+    PATIENCE_MS,
+  )
 
-  it('by connections that are cut in the middle of everything', async () => {
-    for (let round = 0; round < ROUNDS / 2; round++) {
-      const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(
-        () => undefined,
-      )
-      for (let i = 0; i < 5; i++) link?.request('echo', 'x'.repeat(10_000))
-      if (round % 2 === 0) await tick()
-      for (const connection of raw.connections) connection.abort(new Error('cut'))
-    }
-    await baseline()
-  })
+  it(
+    'by connections that are cut in the middle of everything',
+    async () => {
+      for (let round = 0; round < ROUNDS / 2; round++) {
+        const link = await dialLink(raw, hostileKey, victim.address, { epoch: Date.now() + 1_000_000 }).catch(
+          () => undefined,
+        )
+        for (let i = 0; i < 5; i++) link?.request('echo', 'x'.repeat(10_000))
+        if (round % 2 === 0) await tick()
+        for (const connection of raw.connections) connection.abort(new Error('cut'))
+      }
+      await baseline()
+    },
+    PATIENCE_MS,
+  )
 
-  it('by whom the victim dials: garbage, half answers and resets', async () => {
-    const answers: ((stream: RawStream) => void)[] = [
-      (stream) => stream.reset(),
-      (stream) => stream.close(),
-      (stream) => stream.send(randomBytes(500)),
-      (stream) => {
-        stream.send(hello().subarray(0, 30))
-        stream.reset()
-      },
-      (stream) => {
-        stream.send(hello())
+  it(
+    'by whom the victim dials: garbage, half answers and resets',
+    async () => {
+      const answers: ((stream: RawStream) => void)[] = [
+        (stream) => stream.reset(),
+        (stream) => stream.close(),
+        (stream) => stream.send(randomBytes(500)),
+        (stream) => {
+          stream.send(hello().subarray(0, 30))
+          stream.reset()
+        },
+        (stream) => {
+          stream.send(hello())
+          stream.close()
+        },
+      ]
+      for (let round = 0; round < ROUNDS / 4; round++) {
+        const dialling = victim.peer.connect(raw.address)
+        const failed = dialling.then(
+          () => undefined,
+          (error: unknown) => error as { code: string },
+        )
+        const stream = await raw.accept()
+        answers[round % answers.length]?.(stream)
+        const error = await failed
+        expect(['PEER_UNREACHABLE', 'HANDSHAKE_REFUSED', 'MALFORMED', 'LIMIT_EXCEEDED']).toContain(error?.code)
         stream.close()
-      },
-    ]
-    for (let round = 0; round < ROUNDS / 4; round++) {
-      const dialling = victim.peer.connect(raw.address)
-      const failed = dialling.then(
-        () => undefined,
-        (error: unknown) => error as { code: string },
-      )
-      const stream = await raw.accept()
-      answers[round % answers.length]?.(stream)
-      const error = await failed
-      expect(['PEER_UNREACHABLE', 'HANDSHAKE_REFUSED', 'MALFORMED', 'LIMIT_EXCEEDED']).toContain(error?.code)
-      stream.close()
-    }
-    await baseline()
-  })
+      }
+      await baseline()
+    },
+    PATIENCE_MS,
+  )
 })

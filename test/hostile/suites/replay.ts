@@ -7,7 +7,7 @@ import { capabilityEntry, dialLink, type RawLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
 import { partOf, varint } from '../raw-stream.ts'
 import { honest, scene } from '../scene.ts'
-import { byTier } from '../tier.ts'
+import { byTier, PATIENCE_MS } from '../tier.ts'
 import { echo, slow, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
@@ -137,30 +137,34 @@ describe('an envelope that was captured', () => {
     await untouched()
   })
 
-  it('is for another life after the victim was restarted, all of ten thousand times', async () => {
-    const key = actor('restarted')
-    const options = { as: key, allow: [hostileKey] }
-    const first = await world.peer(options)
-    const link = await dialLink(raw, hostileKey, first.address)
-    const count = byTier({ test: 200, ci: 2000, long: 10_000 })
-    const captured = Array.from({ length: count }, (_, index) =>
-      link.craft({ target_capability: 'echo', payload: { input: index } }),
-    )
-    for (const { frame } of captured) link.stream.send(frame)
-    await eventually(() => first.served.length === count, 'all of them to be served', 60_000)
-    await first.peer.stop()
-    const second = await world.peer(options)
-    const next = await dialLink(raw, hostileKey, second.address, { epoch: link.epoch, nextSequence: 1 })
-    for (const { frame } of captured) next.stream.send(frame)
-    await eventually(() => second.of('envelope.refused').length === count, 'all of them to be refused', 60_000)
-    expect(new Set(second.of('envelope.refused').map(({ code }) => code))).toEqual(new Set(['PEER_RESTARTED']))
-    expect(second.served).toEqual([])
-    // Each has used up its place, so that an honest one after them does not wait.
-    next.sequence = count + 1
-    expect((await next.answerTo(next.request('echo', 'now'))).payload).toMatchObject({ output: 'now' })
-    expect(second.of('window.gap')).toEqual([])
-    next.reset()
-  })
+  it(
+    'is for another life after the victim was restarted, all of ten thousand times',
+    async () => {
+      const key = actor('restarted')
+      const options = { as: key, allow: [hostileKey] }
+      const first = await world.peer(options)
+      const link = await dialLink(raw, hostileKey, first.address)
+      const count = byTier({ test: 200, ci: 2000, long: 10_000 })
+      const captured = Array.from({ length: count }, (_, index) =>
+        link.craft({ target_capability: 'echo', payload: { input: index } }),
+      )
+      for (const { frame } of captured) link.stream.send(frame)
+      await eventually(() => first.served.length === count, 'all of them to be served', 60_000)
+      await first.peer.stop()
+      const second = await world.peer(options)
+      const next = await dialLink(raw, hostileKey, second.address, { epoch: link.epoch, nextSequence: 1 })
+      for (const { frame } of captured) next.stream.send(frame)
+      await eventually(() => second.of('envelope.refused').length === count, 'all of them to be refused', 60_000)
+      expect(new Set(second.of('envelope.refused').map(({ code }) => code))).toEqual(new Set(['PEER_RESTARTED']))
+      expect(second.served).toEqual([])
+      // Each has used up its place, so that an honest one after them does not wait.
+      next.sequence = count + 1
+      expect((await next.answerTo(next.request('echo', 'now'))).payload).toMatchObject({ output: 'now' })
+      expect(second.of('window.gap')).toEqual([])
+      next.reset()
+    },
+    PATIENCE_MS,
+  )
 
   it('is remembered although another floods the memory with ids', async () => {
     const other = actor('other')

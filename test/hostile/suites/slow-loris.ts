@@ -8,7 +8,7 @@ import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
 import { dialLink } from '../raw-link.ts'
 import { partOf, type RawStream, varint } from '../raw-stream.ts'
 import { type Scene, scene } from '../scene.ts'
-import { byTier, tier } from '../tier.ts'
+import { byTier, PATIENCE_MS, tier } from '../tier.ts'
 import { echo, type Victim } from '../victim.ts'
 
 const victimKey = actor('victim')
@@ -91,33 +91,37 @@ describe('streams that stand still', () => {
     },
   )
 
-  it('from one address: they fill the places of that address only, and others are served at once', async () => {
-    const world = scene()
-    const victim = await world.peer({
-      as: victimKey,
-      allow: [honestKey, ...SLOW],
-      // New connections of one address are bounded by the same number.
-      tuning: { handshakeTimeoutMs: 20_000, pendingHandshakesPerAddress: 8 },
-    })
-    const raws = []
-    for (const self of SLOW.slice(0, 8)) raws.push(await world.raw(self))
-    const streams = await Promise.all(raws.map((raw) => raw.open(victim.address)))
-    for (const [index, stream] of streams.entries()) stream.send(hello(SLOW[index] as Actor))
-    await Promise.all(streams.map((stream) => stream.part()))
-    // All places of that address are taken: one more of it waits.
-    const ninth = await eventually(
-      async () => (await world.raw(SLOW[8] as Actor)).open(victim.address).catch(() => undefined),
-      'a ninth connection',
-    )
-    ninth.send(hello(SLOW[8] as Actor))
-    const elsewhere = await tcpRelay(victim.address, '127.0.0.2')
-    onTestFinished(() => elsewhere.stop())
-    await served(world, victim, elsewhere.address)
-    // They have not timed out yet: it was not their end that made room.
-    expect(streams.filter(({ ended }) => ended)).toEqual([])
-    expect(ninth.waiting).toBe(0)
-    expect(world.escaped).toEqual([])
-  })
+  it(
+    'from one address: they fill the places of that address only, and others are served at once',
+    async () => {
+      const world = scene()
+      const victim = await world.peer({
+        as: victimKey,
+        allow: [honestKey, ...SLOW],
+        // New connections of one address are bounded by the same number.
+        tuning: { handshakeTimeoutMs: 20_000, pendingHandshakesPerAddress: 8 },
+      })
+      const raws = []
+      for (const self of SLOW.slice(0, 8)) raws.push(await world.raw(self))
+      const streams = await Promise.all(raws.map((raw) => raw.open(victim.address)))
+      for (const [index, stream] of streams.entries()) stream.send(hello(SLOW[index] as Actor))
+      await Promise.all(streams.map((stream) => stream.part()))
+      // All places of that address are taken: one more of it waits.
+      const ninth = await eventually(
+        async () => (await world.raw(SLOW[8] as Actor)).open(victim.address).catch(() => undefined),
+        'a ninth connection',
+      )
+      ninth.send(hello(SLOW[8] as Actor))
+      const elsewhere = await tcpRelay(victim.address, '127.0.0.2')
+      onTestFinished(() => elsewhere.stop())
+      await served(world, victim, elsewhere.address)
+      // They have not timed out yet: it was not their end that made room.
+      expect(streams.filter(({ ended }) => ended)).toEqual([])
+      expect(ninth.waiting).toBe(0)
+      expect(world.escaped).toEqual([])
+    },
+    PATIENCE_MS,
+  )
 
   it('a refused stream that the other side never closes is reset', async () => {
     const world = scene()

@@ -334,7 +334,7 @@ class AgentDirectory implements Directory {
 
   #fetch(agentId: string): Promise<Manifest> {
     const running = this.#manifests.get(agentId)
-    if (running) return running
+    if (running !== undefined) return running
     const fetching = this.#ask(agentId).finally(() => this.#manifests.delete(agentId))
     fetching.catch(() => undefined)
     this.#manifests.set(agentId, fetching)

@@ -1,2 +1,2 @@
 export { createLibp2pNetwork } from './libp2p-network.ts'
-export type { Libp2pLimits, Libp2pNetworkOptions } from './options.ts'
+export type { Libp2pNetworkOptions } from './options.ts'
