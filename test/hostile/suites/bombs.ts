@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { actor } from '../actors.ts'
 import { eventually } from '../eventually.ts'
 import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
 import { dialLink, type RawLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
 import { partOf, varint } from '../raw-stream.ts'
-import { honest, scene } from '../scene.ts'
+import { honest, scene, sharedScene } from '../scene.ts'
 import { refused, TOLD, verdictOf } from '../verdict.ts'
 import { bulk, echo, slow, type Victim } from '../victim.ts'
 
@@ -26,10 +26,7 @@ function memory(): number {
 }
 
 describe('F-06 peer-supplied length trusted before a limit check', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let good: Victim
   let raw: RawPeer
@@ -39,7 +36,6 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     good = await honest(world, honestKey, victim)
     raw = await world.raw(hostileKey)
   })
-  afterAll(() => clear())
 
   async function unaffected(before: number): Promise<void> {
     expect(await good.peer.call(echo, 'served')).toBe('served')

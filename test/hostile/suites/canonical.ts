@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { actor } from '../actors.ts'
 import { eventually } from '../eventually.ts'
 import { type Attack, falseProof, sayHello } from '../handshake-attacks.ts'
 import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
 import { dialLink, type RawLink } from '../raw-link.ts'
 import { partOf } from '../raw-stream.ts'
-import { scene } from '../scene.ts'
+import { sharedScene } from '../scene.ts'
 import { refused, verdictOf } from '../verdict.ts'
 import type { Victim } from '../victim.ts'
 
@@ -58,10 +58,7 @@ const respelled = (bytes: Uint8Array, spell: (text: string) => string): Uint8Arr
 }
 
 describe('a signed thing in another spelling', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let attack: Attack
 
@@ -69,7 +66,6 @@ describe('a signed thing in another spelling', () => {
     victim = await world.peer({ as: victimKey, allow: [hostileKey] })
     attack = { victim, raw: await world.raw(hostileKey), self: hostileKey, other: hostileKey }
   })
-  afterAll(() => clear())
 
   it.each(SPELLINGS)('a hello with %s: refused', async (_, spell) => {
     victim.mark()

@@ -5,7 +5,7 @@ import { eventually } from '../eventually.ts'
 import { type Attack, challengeOf, sayHello, welcomeOf, whenDialled } from '../handshake-attacks.ts'
 import { bytesOf, handHandshake, helloOf, type Json, proofOf } from '../raw-handshake.ts'
 import { partOf } from '../raw-stream.ts'
-import { honest, scene } from '../scene.ts'
+import { honest, sharedScene } from '../scene.ts'
 import { byTier, PATIENCE_MS } from '../tier.ts'
 import { refused, type Verdict, verdictOf } from '../verdict.ts'
 import { echo, type Victim } from '../victim.ts'
@@ -91,10 +91,7 @@ const EXCEPTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
 }
 
 describe('a handshake that is changed on its way', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let good: Victim
   let attack: Attack
@@ -111,7 +108,6 @@ describe('a handshake that is changed on its way', () => {
     expect(victim.served).toEqual(['still here'])
     expect(victim.of('window.gap')).toEqual([])
     expect(world.escaped).toEqual([])
-    await clear()
   })
 
   /** The victim gets `sent`; the other side believes that it has said `meant`, and signs that. */

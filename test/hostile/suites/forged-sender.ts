@@ -12,7 +12,7 @@ import {
   toBase64url,
 } from '@hermes-peer/protocol'
 import { createPeer } from 'hermes-peer'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type Actor, actor } from '../actors.ts'
 import { type Draft, newId } from '../craft.ts'
 import { eventually } from '../eventually.ts'
@@ -20,7 +20,7 @@ import { sayHello } from '../handshake-attacks.ts'
 import { CHOSEN, handHandshake, helloOf } from '../raw-handshake.ts'
 import { capabilityEntry, dialLink, type RawLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
-import { honest, scene } from '../scene.ts'
+import { honest, sharedScene } from '../scene.ts'
 import { refused, verdictOf } from '../verdict.ts'
 import { echo, type Victim } from '../victim.ts'
 import { WEAK_KEYS, weakActor, weakTransportKey } from '../weak-keys.ts'
@@ -31,10 +31,7 @@ const hostileKey = actor('hostile')
 const weakActors = WEAK_KEYS.map((key, index) => ({ key, self: weakActor(`weak-${index}`, key) }))
 
 describe('keys that let anybody sign', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let hostile: RawPeer
 
@@ -43,7 +40,6 @@ describe('keys that let anybody sign', () => {
     victim = await world.peer({ as: victimKey, allow: [hostileKey, ...weakActors.map(({ self }) => self)] })
     hostile = await world.raw(hostileKey)
   })
-  afterAll(() => clear())
 
   it('number 17, and Node’s own verifier takes each of them for good', () => {
     expect(WEAK_KEYS.map(({ name }) => name)).toHaveLength(17)
@@ -178,10 +174,7 @@ function presenceOf(self: Actor, more: object = {}): Uint8Array {
 }
 
 describe('F-01 claimed name not bound to the key that signs', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let good: Victim
   let raw: RawPeer
@@ -194,7 +187,6 @@ describe('F-01 claimed name not bound to the key that signs', () => {
     link = await dialLink(raw, hostileKey, victim.address)
     await victim.until('directory.changed', ({ agentId }) => agentId === 'honest').catch(() => undefined)
   })
-  afterAll(() => clear())
 
   /** The honest agent’s entry, its sequence and its link are as they were. */
   async function untouched(): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { actor } from '../actors.ts'
 import { craft } from '../craft.ts'
 import { eventually } from '../eventually.ts'
@@ -7,7 +7,7 @@ import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
 import { dialLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
 import { partOf, type RawStream } from '../raw-stream.ts'
-import { honest, scene } from '../scene.ts'
+import { honest, sharedScene } from '../scene.ts'
 import { byTier, PATIENCE_MS } from '../tier.ts'
 import { echo, type Victim } from '../victim.ts'
 
@@ -17,10 +17,7 @@ const hostileKey = actor('hostile')
 const ROUNDS = byTier({ test: 24, ci: 200, long: 2000 })
 
 describe('F-23 remote misbehaviour kills the process', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let good: Victim
   let raw: RawPeer
@@ -34,7 +31,6 @@ describe('F-23 remote misbehaviour kills the process', () => {
     await good.until('directory.changed')
     resources = process.getActiveResourcesInfo().length
   })
-  afterAll(() => clear())
 
   const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
   const hello = () => partOf(bytesOf(helloOf(hostileKey)))

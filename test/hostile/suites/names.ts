@@ -1,14 +1,14 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { capability, createPeer, isHermesError } from 'hermes-peer'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { actor } from '../actors.ts'
 import { eventually } from '../eventually.ts'
 import { type Attack, sayHello } from '../handshake-attacks.ts'
 import { helloOf } from '../raw-handshake.ts'
 import { dialLink, type RawLink } from '../raw-link.ts'
-import { scene } from '../scene.ts'
+import { sharedScene } from '../scene.ts'
 import { refused } from '../verdict.ts'
 import { echo, type Victim } from '../victim.ts'
 
@@ -63,10 +63,7 @@ const codeOf = (run: () => unknown): string => {
 const readable = (text: string) => /^[\x20-\x7e\u2019\u201c\u201d\u2013\u2026\u2192]*$/.test(text) && text.length < 400
 
 describe('F-40 look-alike and differently encoded names', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let attack: Attack
 
@@ -74,7 +71,6 @@ describe('F-40 look-alike and differently encoded names', () => {
     victim = await world.peer({ as: victimKey, allow: [hostileKey] })
     attack = { victim, raw: await world.raw(hostileKey), self: hostileKey, other: hostileKey }
   })
-  afterAll(() => clear())
 
   it.each(NAMES)('%s: refused as an agent id in the options', (_, name) => {
     expect(codeOf(() => createPeer({ agentId: name }))).toBe('INVALID_NAME')

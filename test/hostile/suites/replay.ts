@@ -1,12 +1,12 @@
 import { signHop } from '@hermes-peer/protocol'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { type Actor, actor } from '../actors.ts'
 import { type Crafted, craft, type Draft, newId } from '../craft.ts'
 import { eventually } from '../eventually.ts'
 import { capabilityEntry, dialLink, type RawLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
 import { partOf, varint } from '../raw-stream.ts'
-import { honest, scene } from '../scene.ts'
+import { honest, scene, sharedScene } from '../scene.ts'
 import { byTier, PATIENCE_MS } from '../tier.ts'
 import { echo, slow, type Victim } from '../victim.ts'
 
@@ -15,10 +15,7 @@ const honestKey = actor('honest')
 const hostileKey = actor('hostile')
 
 describe('an envelope that was captured', () => {
-  let clear = async (): Promise<void> => undefined
-  const world = scene((end) => {
-    clear = end
-  })
+  const world = sharedScene()
   let victim: Victim
   let good: Victim
   let raw: RawPeer
@@ -28,7 +25,6 @@ describe('an envelope that was captured', () => {
     good = await honest(world, honestKey, victim)
     raw = await world.raw(hostileKey)
   })
-  afterAll(() => clear())
 
   async function fresh(plan: Parameters<typeof dialLink>[3] = {}): Promise<RawLink> {
     victim.mark()

@@ -210,7 +210,7 @@ export function createCaller(options: CallerOptions): Caller {
     const well = ending.kind === 'answer' || ending.error.declared !== undefined
     measurements.end(agentId, state.spec.capability, well, clock.monotonic() - since)
     if (ending.kind === 'answer') {
-      router.remember(state.spec.correlationId, agentId)
+      router.remember(state.spec.correlationId, agentId, ending.response.status === 'need_confirmation')
       return { response: ending.response, agentId, state }
     }
     state.report(agentId, ending.error)

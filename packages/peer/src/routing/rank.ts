@@ -38,6 +38,8 @@ export interface Scored {
   readonly cost: number
   /** As many calls from here are in flight as it runs at a time. */
   readonly full: boolean
+  /** It made the plan that this call may confirm: nobody else knows of it. */
+  readonly bound?: boolean
 }
 
 /**
@@ -45,9 +47,10 @@ export interface Scored {
  * first, so that callers with the same stale load report do not all run to one agent. Who has no free place comes behind who has.
  */
 export function order(scored: readonly Scored[], options: { random: Random; tunables: Tunables }): Candidate[] {
-  const free = scored.filter(({ full }) => !full)
-  const full = scored.filter((item) => item.full)
-  return [...orderEquals(free, options), ...orderEquals(full, options)]
+  const bound = scored.filter((item) => item.bound)
+  const free = scored.filter((item) => !item.bound && !item.full)
+  const full = scored.filter((item) => !item.bound && item.full)
+  return [...bound.map(({ candidate }) => candidate), ...orderEquals(free, options), ...orderEquals(full, options)]
 }
 
 function orderEquals(

@@ -31,8 +31,8 @@ export interface Router {
   rank(need: Need, options: { signal: AbortSignal; fresh?: boolean }): Promise<Ranking>
   /** The capability as the agent's manifest describes it, if that is known. */
   entry(agentId: string, capability: string): CapabilityEntry | undefined
-  /** The interaction's last call went there. */
-  remember(correlationId: string, agentId: string): void
+  /** The interaction's last call went there; `plan`: it answered with a plan that waits for confirmation, so the next one goes there too. */
+  remember(correlationId: string, agentId: string, plan: boolean): void
 }
 
 export interface RouterOptions {
@@ -52,7 +52,7 @@ const MOST_INTERACTIONS = 1000
 export function createRouter(options: RouterOptions): Router {
   const { agentId, directory, measurements, random, tunables } = options
   const acceptsInput = createSchemaFilter()
-  const affinity = new LRUCache<string, string>({ max: MOST_INTERACTIONS })
+  const affinity = new LRUCache<string, { agentId: string; plan: boolean }>({ max: MOST_INTERACTIONS })
 
   const entryOf = (entry: Entry, capability: string): CapabilityEntry | undefined =>
     entry.manifest?.capabilities.find(({ name }) => name === capability)
@@ -90,12 +90,13 @@ export function createRouter(options: RouterOptions): Router {
     const described = entryOf(entry, capability)
     const places = described?.constraints.max_concurrency
     const full = places !== undefined && measured.inFlight >= places
-    const affine = need.correlationId !== undefined && affinity.get(need.correlationId) === entry.agentId
+    const affine = need.correlationId !== undefined && affinity.get(need.correlationId)?.agentId === entry.agentId
     const score = left ? Number.NaN : scoreOf({ load: entry.load, measured, reportedSuccess: entry.success, affine })
     return {
       inFlight: measured.inFlight,
       cost: described?.constraints.cost_level ?? MIDDLE_COST,
       full,
+      bound: affine && affinity.get(need.correlationId as string)?.plan === true,
       candidate: {
         agentId: entry.agentId,
         // Suspicion lowers preference only: nothing in flight is failed for it.
@@ -140,8 +141,8 @@ export function createRouter(options: RouterOptions): Router {
       const entry = directory.get(other)
       return entry && entryOf(entry, capability)
     },
-    remember(correlationId, other) {
-      affinity.set(correlationId, other)
+    remember(correlationId, other, plan) {
+      affinity.set(correlationId, { agentId: other, plan })
     },
   }
 }

@@ -160,7 +160,7 @@ describe('the choice', () => {
 
   it('prefers, other things equal, who had the last call of the interaction', async () => {
     const { router, rank } = routing([provider('a'), provider('b')])
-    router.remember('corr_AAAAAAAAAAAAAAAA', 'b')
+    router.remember('corr_AAAAAAAAAAAAAAAA', 'b', false)
     const [first, second] = await rank({ correlationId: 'corr_AAAAAAAAAAAAAAAA' })
     expect(first?.agentId).toBe('b')
     expect((first?.score as number) - (second?.score as number)).toBeCloseTo(0.1, 10)
