@@ -65,8 +65,8 @@ describe('the balance', () => {
   it('always holds: calls = succeeded + failed + in flight, and says what really happened', async () => {
     const one = fc.record({
       how: fc.constantFrom(...HOWS),
-      cancelMs: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined }),
-      agent: fc.option(fc.constantFrom('a', 'b', 'ghost'), { nil: undefined, freq: 6 }),
+      cancelMs: fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined, freq: 1 }),
+      agent: fc.option(fc.constantFrom('a', 'b', 'ghost'), { nil: undefined, freq: 1 }),
     })
     await fc.assert(
       fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 14 }), async (mix) => {
@@ -100,8 +100,8 @@ describe('the balance', () => {
       }),
       { numRuns: 30 },
     )
-    expect(desk.balance().succeeded).toBeGreaterThan(10)
-    expect(desk.balance().failed).toBeGreaterThan(10)
+    expect(desk.balance().succeeded).toBeGreaterThan(5)
+    expect(desk.balance().failed).toBeGreaterThan(5)
   })
 
   it('at the provider each handler that was started has ended, and is told to have', async () => {

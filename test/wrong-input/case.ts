@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type ErrorCode, type HermesError, isHermesError } from '@hermes-peer/protocol'
 import { createPeer, type Peer, type PeerOptions } from 'hermes-peer'
@@ -40,13 +40,15 @@ export async function failureOf(run: () => unknown): Promise<HermesError> {
 }
 
 /** Starts a peer with these options in a folder of its own; it must not run afterwards. */
-export async function startWith(options: Partial<PeerOptions>, folder = temporaryFolder()): Promise<void> {
-  const peer = createPeer({ agentId: 'wrong', folder, ...options })
+export async function startWith(options: Partial<PeerOptions>, folder?: string): Promise<void> {
+  const own = folder ?? temporaryFolder()
+  const peer = createPeer({ agentId: 'wrong', folder: own, ...options })
   const failed = await peer.start().then(
     () => undefined,
     (error: unknown) => ({ error }),
   )
   await peer.stop()
+  if (folder === undefined) rmSync(own, { recursive: true, force: true })
   if (failed === undefined) return
   if (peer.addresses.length > 0) throw new Error('a failed start left it running')
   throw failed.error

@@ -167,6 +167,33 @@ describe('the choice', () => {
     expect(first?.reasons).toContain('had the last call of this interaction')
   })
 
+  it('sends what confirms a plan to the agent that made it, however much better others are', async () => {
+    for (let seed = 0; seed < 40; seed++) {
+      const { router, choose, measurements } = routing(
+        [provider('best'), provider('planner', { load: 90 }), provider('new')],
+        seed,
+      )
+      for (let i = 0; i < 10; i++) {
+        for (const [name, ms] of [
+          ['best', 1],
+          ['planner', 900],
+        ] as const) {
+          measurements.begin(name, 'work')
+          measurements.end(name, 'work', true, ms)
+        }
+      }
+      router.remember('corr_AAAAAAAAAAAAAAAA', 'planner', true)
+      expect(named(await choose({ correlationId: 'corr_AAAAAAAAAAAAAAAA' }))[0], `seed ${seed}`).toBe('planner')
+      expect(named(await choose({ correlationId: 'corr_BBBBBBBBBBBBBBBB' }))[0]).not.toBe('planner')
+    }
+  })
+
+  it('sends it elsewhere when that agent cannot serve it any more', async () => {
+    const { router, choose } = routing([provider('a'), provider('planner', { status: 'offline' })])
+    router.remember('corr_AAAAAAAAAAAAAAAA', 'planner', true)
+    expect(named(await choose({ correlationId: 'corr_AAAAAAAAAAAAAAAA' }))).toEqual(['a'])
+  })
+
   it('breaks ties by cost: of equals the cheaper comes first more often than by chance', async () => {
     const of = (agentId: string, costLevel: number) => provider(agentId, { offers: [{ name: 'work', costLevel }] })
     const { choose } = routing([of('dear', 5), of('cheap', 1)], 'ties')
