@@ -1,5 +1,8 @@
 import { HermesError, readUvarint } from '@hermes-peer/protocol'
 
+/** Chunks are put together up to this size, bytes. */
+const GATHERED = 16 * 1024
+
 /**
  * Collects received chunks and cuts parts out of them. A length is compared with the limit before its bytes are waited for, so
  * at most limit + one chunk is ever kept.
@@ -16,7 +19,7 @@ export class ByteQueue {
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return
     if (this.#head.length === 0) this.#head = chunk
-    else this.#rest.push(chunk)
+    else this.#gather(chunk)
     this.#size += chunk.length
   }
 
@@ -46,6 +49,18 @@ export class ByteQueue {
     const taken = this.#head.subarray(0, length)
     this.#consume(length)
     return taken
+  }
+
+  /** Small chunks are put together as they come, each into one of its own size: a byte of a message must not cost a buffer. */
+  #gather(chunk: Uint8Array): void {
+    const rest = this.#rest
+    let last = chunk
+    for (let before = rest.at(-1); before; before = rest.at(-1)) {
+      if (before.length > 2 * last.length || before.length + last.length > GATHERED) break
+      rest.pop()
+      last = Buffer.concat([before, last])
+    }
+    rest.push(last)
   }
 
   #consume(length: number): void {

@@ -176,6 +176,12 @@ class LinkTable implements Links {
     return this.#shake(channel, target)
   }
 
+  /** Whether another handshake of that peer is under way. */
+  #shaking(peerId: string): boolean {
+    for (const connection of this.#inbound) if (connection.startsWith(`${peerId} `)) return true
+    return false
+  }
+
   #linked(peerId: string): boolean {
     for (const link of this.all()) if (link.remote.peerId === peerId) return true
     return false
@@ -232,7 +238,12 @@ class LinkTable implements Links {
         clock.after(tunables.callerGraceMs, () => {
           channel.abort(error)
           // Whoever is not admitted does not keep a place among the connections either.
-          if (strange && channel.direction === 'inbound' && !this.#linked(channel.remotePeer)) {
+          if (
+            strange &&
+            channel.direction === 'inbound' &&
+            !this.#linked(channel.remotePeer) &&
+            !this.#shaking(channel.remotePeer)
+          ) {
             void network.hangUp(channel.remotePeer).catch(() => undefined)
           }
         })
