@@ -99,7 +99,7 @@ describe('the environment of commands', () => {
       },
       '/work',
     )
-    expect(env).toEqual({ PATH: '/work/node_modules/.bin:/usr/bin', HOME: '/h', npm_config_registry: 'r' })
+    expect(env).toEqual({ PATH: '/repository/node_modules/.bin:/usr/bin', HOME: '/h', npm_config_registry: 'r' })
   })
 
   it('keeps git away from the repository of a hook, but with the settings of the user', () => {
