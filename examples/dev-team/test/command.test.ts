@@ -97,7 +97,7 @@ describe('the environment of commands', () => {
         OPENAI_API_KEY: 'k',
         npm_config_registry: 'r',
       },
-      '/work',
+      '/repository',
     )
     expect(env).toEqual({ PATH: '/repository/node_modules/.bin:/usr/bin', HOME: '/h', npm_config_registry: 'r' })
   })
