@@ -85,7 +85,7 @@ export const contractEdge: Edge = {
     provided('provide without a contract', undefined, () => null, /contract.*capability\(\)/),
     provided('provide with a look-alike of a contract', { name: 'work' }, () => null, /contract.*capability\(\)/),
     provided('provide without a handler', work, undefined, /handler.*work.*function/),
-    provided('provide twice', undefined, undefined, /work/, {
+    provided('provide twice', undefined, undefined, /\bwork\b/, {
       remedy: /one handler/,
       run: () =>
         createPeer({ agentId: 'a' })
