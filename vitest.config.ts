@@ -1,20 +1,58 @@
 import { defaultServerConditions } from 'vite'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // The packages run from source: nothing has to be built before a test.
 const conditions = ['@hermes-peer/source', ...defaultServerConditions]
+const resolution = { resolve: { conditions }, ssr: { resolve: { conditions } } }
+
+/** They replace modules, which the next file in the same process would see. */
+const REPLACES_MODULES = ['test/**/planted-faults.test.ts']
+
+/** What takes longest, most of it waiting: begun first, so that nothing runs alone at the end. */
+const LONGEST = [
+  '/processes/',
+  '/simulation/',
+  '/dev-team/test/interruption',
+  '/dev-team/test/wrong-input',
+  '/hostile/',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const found = LONGEST.findIndex((part) => moduleId.includes(part))
+      return found === -1 ? LONGEST.length : found
+    }
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
+  }
+}
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions } },
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'examples/*/test/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // One line per file; the tests of a file only when one fails, or takes longer than this.
     reporters: ['default'],
     slowTestThreshold: 10_000,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    projects: [
+      {
+        ...resolution,
+        test: {
+          name: 'shared',
+          // Loading the network library anew for each file is a quarter of the time of a whole run.
+          isolate: false,
+          include: ['packages/*/test/**/*.test.ts', 'examples/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: REPLACES_MODULES,
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
+        ...resolution,
+        test: { name: 'isolated', include: REPLACES_MODULES, testTimeout: 30_000, hookTimeout: 30_000 },
+      },
+    ],
   },
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { runScenario } from './scenario.ts'
 import { report, runSeeds, tooLittle } from './seeds.ts'
 
-const COUNTS = { test: 100, ci: 200, long: 5_000 }
+const COUNTS = { test: 100, ci: 1_000, long: 5_000 }
 const count = COUNTS[(process.env.HERMES_TEST_TIER ?? 'test') as keyof typeof COUNTS] ?? COUNTS.test
 
 describe('5 peers, all faults, skew within ±4 min', () => {

@@ -70,7 +70,7 @@ class ChannelOpener implements Opener {
     try {
       return await this.#openOn(connection, route, protocol, signal)
     } catch (error) {
-      if (signal.aborted || connection.status === 'open') throw error
+      if (signal.aborted || (connection.status === 'open' && !takesNoStreams(error))) throw error
       return undefined
     }
   }
@@ -93,4 +93,10 @@ class ChannelOpener implements Opener {
   #failed(connection: Connection, route: Route, reason: string, cause?: unknown) {
     return unreachable(route.name, [...route.tried, { address: connection.remoteAddr.toString(), reason }], cause)
   }
+}
+
+/** The other side has said goodbye on it, although its socket is still there: whoever asks next must dial anew. */
+function takesNoStreams(error: unknown): boolean {
+  const { cause } = error as Error
+  return cause instanceof Error && (cause.name === 'ConnectionClosedError' || cause.name === 'MuxerClosedError')
 }
