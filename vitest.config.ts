@@ -31,7 +31,8 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores of a small machine: a third of the time goes by in waiting for real clocks and processes.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     // One line per file; the tests of a file only when one fails, or takes longer than this.
     reporters: ['default'],
