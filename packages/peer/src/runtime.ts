@@ -71,19 +71,8 @@ export interface Runtime {
   joinTopic(topic: string): () => void
 }
 
-/** Public keys remembered as checked, by all peers of the process: the curve check costs a millisecond. */
+/** Public keys remembered as checked: the curve check costs a millisecond. */
 const MOST_KEYS = 10_000
-const checkedKeys = new LRUCache<string, PublicKey>({ max: MOST_KEYS })
-
-function checkedKey(raw: Uint8Array): PublicKey {
-  const name = toHex(raw)
-  let found = checkedKeys.get(name)
-  if (!found) {
-    found = publicKey(raw)
-    checkedKeys.set(name, found)
-  }
-  return found
-}
 
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
@@ -92,6 +81,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { key, trust, network } = opened
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
+
+  const checked = new LRUCache<string, PublicKey>({ max: MOST_KEYS })
+  const keys = (raw: Uint8Array): PublicKey => {
+    const name = toHex(raw)
+    let found = checked.get(name)
+    if (!found) {
+      found = publicKey(raw)
+      checked.set(name, found)
+    }
+    return found
+  }
 
   let announcing = true
   const duplicate = (error: HermesError): void => {
@@ -117,7 +117,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const links: Links = createLinks({
     network,
     key,
-    keys: checkedKey,
+    keys,
     trust,
     clock,
     random,
@@ -338,7 +338,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     networkName,
     epoch,
     key,
-    keys: checkedKey,
+    keys,
     network,
     clock,
     random,
