@@ -27,7 +27,7 @@ export const BESIDE: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Root files of `peer` that everything may import: they know nothing of the stages. */
-export const LEAVES = ['clock.ts', 'random.ts', 'defaults.ts', 'signals.ts']
+export const LEAVES = ['clock.ts', 'random.ts', 'defaults.ts', 'signals.ts', 'checks.ts']
 
 /** Root files of `peer` that are this machine behind the seams: its clock, chance and load. */
 export const MACHINE = ['clock.ts', 'random.ts', 'machine.ts']

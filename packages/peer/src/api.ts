@@ -1,15 +1,20 @@
 import type {
+  AnswerOf,
   AttemptReport,
   Capability,
   ErrorReturnOf,
   ErrorsOf,
+  HandlerAnswerOf,
   HandlerInputOf,
   InputOf,
   Manifest,
   OutputOf,
   PartialOf,
   PartialReturnOf,
+  QuestionOf,
+  QuestionReturnOf,
   ReturnOf,
+  TaskState,
 } from '@hermes-peer/protocol'
 import type { Candidate, Query } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
@@ -71,6 +76,15 @@ export interface CallContext<C extends Capability = Capability> {
   error<N extends ErrorsOf<C>>(name: N, data: ErrorReturnOf<C, N>): Error
   /** Answers with a plan instead of a result: return it. The caller confirms in a second request of the same correlation. */
   needConfirmation(partialResult: PartialReturnOf<C>): NeedConfirmation
+  /** In a task: tells how far the work is, 0..1. Throws `INVALID_OPTION` for another number. In a plain call nobody hears it. */
+  progress(fraction: number, note?: string): void
+  /** In a task: tells what there is so far; it is checked against the contract's `partial`. Throws `INVALID_RESULT`. */
+  partial(data: PartialReturnOf<C>): void
+  /**
+   * In a task: asks its owner and waits for the answer, checked against the contract's `asks`. Rejects with the signal's reason
+   * when the task ends meanwhile.
+   */
+  ask(question: QuestionReturnOf<C>): Promise<HandlerAnswerOf<C>>
 }
 
 declare const confirmationBrand: unique symbol
@@ -82,6 +96,65 @@ export type Handler<C extends Capability> = (
   input: HandlerInputOf<C>,
   context: CallContext<C>,
 ) => ReturnOf<C> | NeedConfirmation | Promise<ReturnOf<C> | NeedConfirmation>
+
+/** What is known of a task: where it stands, and what of its news still counts. */
+export interface TaskStatus<C extends Capability> {
+  /** `submitted` while nobody has acknowledged it, `rejected` when it never will be. */
+  readonly state: TaskState | 'submitted' | 'rejected'
+  readonly fraction: number | undefined
+  readonly note: string | undefined
+  readonly partial: PartialOf<C> | undefined
+  /** Questions that wait for an answer. */
+  readonly questions: readonly TaskQuestionOf<C>[]
+}
+
+/** A question of a task, with the way to answer it. */
+export interface TaskQuestionOf<C extends Capability> {
+  readonly question: QuestionOf<C>
+  /** Rejects with `VALIDATION_ERROR`, or `TASK_NOT_WAITING` when it is answered already or the task has gone on. */
+  answer(answer: AnswerOf<C>): Promise<void>
+}
+
+/** News of a task, in order. `n` counts all of them: hand it to `updates` to go on from there. */
+export type TaskUpdate<C extends Capability> = { readonly n: number; readonly at: Date } & (
+  | { readonly type: 'state'; readonly state: TaskState }
+  | { readonly type: 'progress'; readonly fraction: number; readonly note: string | undefined }
+  | { readonly type: 'partial'; readonly data: PartialOf<C> }
+  | ({ readonly type: 'question' } & TaskQuestionOf<C>)
+  /** News that were not fetched in time, folded into what of them still counts. */
+  | ({ readonly type: 'snapshot' } & Omit<TaskStatus<C>, 'state'> & { readonly state: TaskState })
+  | { readonly type: 'end'; readonly state: TaskState }
+)
+
+export interface WaitOptions {
+  /** Default: as long as a task may take, one day. */
+  timeoutMs?: number
+  signal?: AbortSignal
+}
+
+/** A piece of work that goes on by itself: it outlives this handle, the link, and with a journal on disk both peers. */
+export interface TaskHandle<C extends Capability = Capability> {
+  /** `task_…`: what `peer.task` takes after a restart. */
+  readonly id: string
+  /** The agent that works on it. */
+  readonly agent: string
+  /** False while it is only written down here and sent again and again, until it is acknowledged or expires after a day. */
+  readonly acknowledged: boolean
+  /** Where it stands now, asked of the agent. Rejects with `PEER_UNREACHABLE` when it cannot be asked in 10 s, unless told otherwise. */
+  status(options?: WaitOptions): Promise<TaskStatus<C>>
+  /** News as they come, after number `after` (default 0: all), across lost links and restarts; ends after the end. */
+  updates(options?: WaitOptions & { after?: number }): AsyncIterable<TaskUpdate<C>>
+  /**
+   * The output. Rejects with the error it failed with, `CANCELLED`, `TASK_INTERRUPTED`, `TASK_NOT_FOUND` when its result is no
+   * longer kept, or `TIMEOUT` of this waiting, which ends nothing.
+   */
+  result(options?: WaitOptions): Promise<OutputOf<C>>
+  /**
+   * Ends it. Resolves with the end that counts, which is another one when it had ended before. Rejects when the agent cannot be
+   * asked in 10 s, unless told otherwise; what may be on its way there is then still cancelled once it can be.
+   */
+  cancel(options?: WaitOptions): Promise<TaskState>
+}
 
 /** One running agent node. */
 export interface Peer extends AsyncDisposable {
@@ -100,6 +173,16 @@ export interface Peer extends AsyncDisposable {
   call<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<OutputOf<C>>
   /** Like `call`, with everything known of the answer, and able to end with `need_confirmation`. */
   request<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<Answer<C>>
+  /**
+   * Hands work over as a task. Resolves once an agent has stored it, or, after `timeoutMs` (default 10,000), with a handle that is
+   * not acknowledged yet: it is then sent again for up to a day. With a journal in memory all of this holds for one life.
+   */
+  submit<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<TaskHandle<C>>
+  /**
+   * The handle of a task submitted earlier, also in an earlier life. `agent` is needed only when this peer's journal does not know
+   * the task. Throws `INVALID_OPTION`, `TASK_NOT_FOUND`.
+   */
+  task<C extends Capability>(contract: C, id: string, options?: { agent?: string }): TaskHandle<C>
   /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
   callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
   /**

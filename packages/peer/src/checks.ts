@@ -9,7 +9,7 @@ function refuse(field: string, why: string): never {
 }
 
 /** Throws `INVALID_CONTRACT` for anything that `capability()` did not make. */
-export function checkContract(contract: unknown, where: 'provide' | 'call'): void {
+export function checkContract(contract: unknown, where: 'provide' | 'call' | 'submit' | 'task'): void {
   if (isCapability(contract)) return
   throw new HermesError('INVALID_CONTRACT', {
     message: `${where}: contract must be what capability() returns`,

@@ -53,6 +53,38 @@ export const DEFAULTS = {
   /** A caller that lost its link may come back in this time before its running work is aborted. */
   callerGraceMs: 2 * SECOND,
 
+  /** A submit that nobody has acknowledged by then returns its handle all the same. */
+  submitTimeoutMs: 10 * SECOND,
+  /** A draft without an ack is sent again after the first, then after twice that, up to the cap. */
+  resendMs: 3 * SECOND,
+  resendCapMs: 5 * SECOND,
+  /** Drafts that wait for an ack, per agent and in all; then `QUEUE_FULL`. */
+  draftsPerPeer: 1000,
+  draftsPerNode: 50_000,
+  draftBytesPerNode: 256 * MiB,
+  /** What failed to be stored is tried again after this. */
+  journalRetryMs: SECOND,
+  /** Tasks kept per owner and in all, ended ones included, and their bytes; then `BUSY`. */
+  tasksPerOwner: 1000,
+  tasksPerNode: 50_000,
+  taskBytesPerNode: 256 * MiB,
+  /** News kept of one task; older ones are folded into one. */
+  taskEvents: 256,
+  taskEventBytes: 4 * MiB,
+  /** Largest single piece of news, bytes, and of one answer that carries several: well within an envelope. */
+  taskNewsBytes: 256 * 1024,
+  taskPageBytes: 512 * 1024,
+  /** A task without a bound of its own has to end after this. */
+  taskBudgetMs: 60 * MINUTE,
+  /** Its end is told for this long. */
+  taskKeptMs: 24 * 60 * MINUTE,
+  /** How long one question for news waits for some. */
+  taskWatchMs: 30 * SECOND,
+  /** Such questions that wait at a time, per task. */
+  taskWatchers: 16,
+  /** After a restart a task waits this long for its capability to be provided again. */
+  taskCapabilityGraceMs: MINUTE,
+
   heartbeatMs: 15 * SECOND,
   /** A heartbeat is also due after so many frames or bytes received: it tells which answers have arrived. */
   receiptFrames: 512,

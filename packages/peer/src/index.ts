@@ -18,6 +18,11 @@ export type {
   NeedConfirmation,
   Peer,
   ReceivedEvent,
+  TaskHandle,
+  TaskQuestionOf,
+  TaskStatus,
+  TaskUpdate,
+  WaitOptions,
   WatchChange,
 } from './api.ts'
 export { type Clock, systemClock, type Timer } from './clock.ts'
@@ -30,6 +35,8 @@ export { type EpochStore, fileEpochStore, memoryEpochStore } from './identity/ep
 export { loadOrCreateKey } from './identity/key-file.ts'
 export { memoryPins, type PinStore, pinning } from './identity/pins.ts'
 export type { Claim, Judgement, Trust } from './identity/trust.ts'
+export type { Journal, JournalChange, JournalTable } from './journal/journal.ts'
+export { createMemoryJournal } from './journal/memory-journal.ts'
 export type {
   Channel,
   ChannelListener,

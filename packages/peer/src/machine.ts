@@ -7,6 +7,7 @@ import { loadOrCreateKey } from './identity/key-file.ts'
 import { memoryPins, pinFile, pinning } from './identity/pins.ts'
 import { openPrivateFolder, type PrivateFolder } from './identity/private-folder.ts'
 import { anyOf, nobody, type Trust } from './identity/trust.ts'
+import { createMemoryJournal } from './journal/memory-journal.ts'
 import type { Settings } from './options.ts'
 import { systemRandom } from './random.ts'
 import type { Opened, Seams } from './seams.ts'
@@ -57,6 +58,7 @@ export function machineSeams(): Seams {
         epochs: fileEpochStore(`${keyFile}.epoch`),
         trust,
         network,
+        journal: createMemoryJournal(),
         neighbours: () => folder?.neighbours(settings.network) ?? [],
         announce: (addresses) =>
           folder?.announce({ key: key.publicKey.raw, network: settings.network, addresses }) ?? (() => undefined),

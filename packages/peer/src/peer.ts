@@ -16,7 +16,17 @@ import {
   type OutputOf,
   type PartialOf,
 } from '@hermes-peer/protocol'
-import type { Answer, Balance, CallOptions, EmitTarget, Handler, Peer, ReceivedEvent, WatchChange } from './api.ts'
+import type {
+  Answer,
+  Balance,
+  CallOptions,
+  EmitTarget,
+  Handler,
+  Peer,
+  ReceivedEvent,
+  TaskHandle,
+  WatchChange,
+} from './api.ts'
 import { callSpec } from './call-spec.ts'
 import { served } from './calls/context.ts'
 import type { Provided } from './calls/job.ts'
@@ -199,6 +209,39 @@ class AgentPeer implements Peer {
     }
     const completed = (await parse(output, response.output, 'output')) as OutputOf<C>
     return { ...base, status: 'completed', output: completed, partialResult: undefined }
+  }
+
+  async submit<C extends Capability>(
+    contract: C,
+    input: InputOf<C>,
+    options: CallOptions = {},
+  ): Promise<TaskHandle<C>> {
+    const runtime = this.#running()
+    checkContract(contract, 'submit')
+    const validated = checkAgainst(contract.schemas.input, input, 'input')
+    if (validated instanceof Promise) await validated
+    const { clock, random } = this.#seams
+    const { tunables } = this.#settings
+    const spec = callSpec(
+      {
+        capability: contract.name,
+        effects: contract.effects,
+        input: input === undefined ? null : input,
+        inputSchema: contract.jsonSchemas.input,
+        options: { timeoutMs: tunables.submitTimeoutMs, ...options },
+        served: served.getStore(),
+      },
+      { clock, random, tunables },
+    )
+    const handle = await runtime.tasks.submit(contract as unknown as Capability, spec, options.signal)
+    return handle as unknown as TaskHandle<C>
+  }
+
+  task<C extends Capability>(contract: C, id: string, options: { agent?: string } = {}): TaskHandle<C> {
+    const runtime = this.#running()
+    checkContract(contract, 'task')
+    if (options.agent !== undefined) checkName('agent_id', options.agent, 'agent')
+    return runtime.tasks.handle(contract as unknown as Capability, id, options.agent) as unknown as TaskHandle<C>
   }
 
   async callDynamic(capability: string, input: unknown, options: CallOptions = {}): Promise<unknown> {

@@ -1,8 +1,6 @@
 import {
-  broadcastTopic,
   type Capability,
   decodePayload,
-  deepFreeze,
   fromBase64url,
   HermesError,
   isHermesError,
@@ -10,7 +8,6 @@ import {
   type PublicKey,
   providerCid,
   publicKey,
-  readEventPayload,
   readHeartbeatPayload,
   toBase64url,
   toHex,
@@ -21,10 +18,13 @@ import { type Caller, createCaller } from './calls/caller.ts'
 import type { Provided } from './calls/job.ts'
 import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
+import { createResponder } from './calls/responder.ts'
 import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
 import { createSlots } from './calls/slots.ts'
 import { createAskRuntime } from './calls/system.ts'
+import { createTaskProvider, type TaskProvider } from './calls/tasks/provider.ts'
+import { createTasks, type Tasks } from './calls/tasks/tasks.ts'
 import type { BuiltIn } from './calls/unqueued.ts'
 import { createDedup } from './delivery/dedup.ts'
 import { createInbox, type Inbox } from './delivery/inbox.ts'
@@ -42,6 +42,7 @@ import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
 import type { Ledger } from './telemetry/balance.ts'
 import type { Telemetry } from './telemetry/events.ts'
+import { createTopics } from './topics.ts'
 
 export interface RuntimeOptions {
   readonly settings: Settings
@@ -64,6 +65,7 @@ export interface Runtime {
   readonly router: Router
   readonly server: Server
   readonly caller: Caller
+  readonly tasks: Tasks
   start(): Promise<void>
   stop(): Promise<void>
   /** A capability was added after the start. */
@@ -78,7 +80,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
   const { clock, random } = seams
-  const { key, trust, network } = opened
+  const { key, trust, network, journal } = opened
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
 
@@ -140,6 +142,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         inbox.linked(link, others === 1)
         reconnector.end(link.remote.agentId)
         directory.linked(link)
+        tasks.linked(link.remote.agentId)
       },
       frame(link, body) {
         inbox.receive(link, body)
@@ -206,7 +209,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     newcomer: () => beacon.introduce(),
     duplicate,
   })
+  const taskProvider: TaskProvider = createTaskProvider({
+    agentId,
+    journal,
+    dedup,
+    responder: createResponder({ links, outbox, dedup, random, telemetry, maxEnvelopeBytes }),
+    clock,
+    tunables,
+    telemetry,
+    provided: (name) => server.provided(name),
+  })
   const builtIns = new Map<string, BuiltIn>([
+    ...taskProvider.builtIns,
     ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
     [
       'hermes.outcome',
@@ -229,6 +243,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry,
     builtIns,
     maxEnvelopeBytes,
+    submitted: (incoming) => taskProvider.submitted(incoming),
     event(incoming, data) {
       const { header, from } = incoming
       telemetry.emit('event.received', { ...idsOf(header), from, name: header.target_capability as string })
@@ -261,6 +276,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     budget: createRetryBudget({ size: tunables.retryBudget, refill: tunables.retryRefill }),
     slots: createSlots({ perNode: tunables.inFlightPerNode, mostWaiting: tunables.outboxPerPeer }),
   })
+  const tasks = createTasks({
+    journal,
+    outbox,
+    pending,
+    links,
+    router,
+    ledger,
+    ask,
+    clock,
+    random,
+    tunables,
+    telemetry,
+    reach: (other, signal) => directory.reach(other, signal),
+  })
   inbox = createInbox({
     agentId,
     network: networkName,
@@ -273,12 +302,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     events: {
       admitted: (incoming) => server.admitted(incoming),
       duplicate: (incoming, record) => server.duplicate(incoming, record),
+      resubmitted: (incoming) => taskProvider.joined(incoming),
       cancel: (incoming) => server.cancel(incoming),
       refused: (incoming, error) => server.refused(incoming, error),
       answer(incoming) {
-        const { message_type: type } = incoming.header
-        // An ack answers what asks to be stored, an end belongs to a stream: neither is the answer of a request.
-        if ((type !== 'response' && type !== 'error') || !pending.answer(incoming)) {
+        if (!pending.answer(incoming)) {
           telemetry.emit('answer.late', { from: incoming.from, inReplyTo: incoming.header.in_reply_to ?? '' })
         }
       },
@@ -373,6 +401,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
     dedup.sweep()
+    taskProvider.sweep()
+    tasks.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
   let withdraw = (): void => undefined
@@ -387,8 +417,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     router,
     server,
     caller,
+    tasks,
 
     async start() {
+      await journal.open()
+      await taskProvider.start()
       network.observe({})
       links.start()
       await network.start()
@@ -413,6 +446,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           }),
         ),
       )
+      await tasks.start()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
       telemetry.emit('peer.notice', { text: trust.describe() })
     },
@@ -421,11 +455,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       stopping = true
       withdraw()
       server.drain()
+      taskProvider.drain()
       await beacon.announce('leaving').catch(() => undefined)
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
+      tasks.stop(reason)
       server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
+      taskProvider.stop(reason)
       reconnector.stop()
       keeper.stop()
       directory.stop()
@@ -433,42 +470,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       inbox.close()
       clock.clear(sweeping)
       await network.stop()
+      await journal.close()
       telemetry.emit('peer.stopped', { agentId })
     },
 
     provide(contract, handler) {
       server.provide(contract, handler)
+      taskProvider.capabilityCame(contract.name)
       manifest.renew()
       publishCapability(contract)
       void beacon.announce()
     },
 
-    joinTopic(topic) {
-      return network.subscribe(broadcastTopic(networkName, topic), ({ data }) => {
-        try {
-          if (data.length > LIMITS.broadcast) throw new HermesError('LIMIT_EXCEEDED')
-          const { header, payload, from, contentType } = inbox.receiveBroadcast(topic, data, (sender, fingerprint) => {
-            const entry = directory.get(sender)
-            return entry?.key.fingerprint === fingerprint ? entry.key : undefined
-          })
-          const event = readEventPayload(decodePayload(contentType, payload))
-          telemetry.emit('event.received', { ...idsOf(header), from, name: topic })
-          deliver({
-            kind: 'topic',
-            name: topic,
-            sender: from,
-            data: deepFreeze(event.data),
-            messageId: header.message_id,
-            traceId: header.trace_id,
-          })
-          return 'accept'
-        } catch (error) {
-          const refusal = HermesError.from(error)
-          telemetry.emit('envelope.refused', { code: refusal.code, reason: refusal.message, from: `topic:${topic}` })
-          return refusal.code === 'BAD_SIGNATURE' || refusal.code === 'MALFORMED' ? 'reject' : 'ignore'
-        }
-      })
-    },
+    joinTopic: createTopics({ networkName, network, inbox, directory, telemetry, deliver }),
   }
 }
 

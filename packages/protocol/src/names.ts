@@ -11,6 +11,7 @@ export const ID_PATTERNS = {
   message_id: /^msg_[a-zA-Z0-9]{16}$/,
   correlation_id: /^corr_[a-zA-Z0-9]{16}$/,
   session_id: /^sess_[a-zA-Z0-9]{16}$/,
+  task_id: /^task_[a-zA-Z0-9]{16}$/,
 } as const
 
 /** `network`, topic and bare capability names. */

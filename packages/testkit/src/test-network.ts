@@ -2,8 +2,10 @@ import { type Capability, checkName, HermesError, peerIdOf, type SigningKey, sig
 import {
   type AnyEvent,
   allowList,
+  createMemoryJournal,
   createPeerWith,
   type EpochStore,
+  type Journal,
   memoryEpochStore,
   type Peer,
   type PeerOptions,
@@ -88,6 +90,7 @@ class MemoryTestNetwork implements TestNetwork {
   readonly #lives = new Map<string, Life>()
   readonly #keys = new Map<string, SigningKey>()
   readonly #epochs = new Map<string, EpochStore>()
+  readonly #journals = new Map<string, Journal>()
   readonly #calls: ObservedCall[] = []
   readonly #listeners = new Set<(agentId: string, event: AnyEvent) => void>()
   #life = 0
@@ -140,6 +143,7 @@ class MemoryTestNetwork implements TestNetwork {
           epochs: this.#epoch(agentId),
           trust: this.#trust(),
           network,
+          journal: this.#journal(agentId),
           neighbours: () => [],
           announce: () => () => undefined,
         }),
@@ -210,6 +214,16 @@ class MemoryTestNetwork implements TestNetwork {
       this.#keys.set(agentId, key)
     }
     return key
+  }
+
+  /** Outlives a crash, as a disk would. */
+  #journal(agentId: string): Journal {
+    let journal = this.#journals.get(agentId)
+    if (!journal) {
+      journal = { ...createMemoryJournal(), durable: true, close: async () => undefined }
+      this.#journals.set(agentId, journal)
+    }
+    return journal
   }
 
   #epoch(agentId: string): EpochStore {

@@ -1,9 +1,31 @@
-import { HermesError } from '@hermes-peer/protocol'
+import { type Header, HermesError, type JsonValue } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
-import { type AnyContext, asConfirmation, type Job } from './job.ts'
+import { type AnyContext, asConfirmation, type Provided } from './job.ts'
+
+/** The work that a handler is started for. */
+export interface HandledWork {
+  readonly incoming: {
+    readonly from: string
+    readonly header: Pick<Header, 'message_id' | 'correlation_id' | 'trace_id' | 'priority' | 'attempt'>
+  }
+  readonly provided: Provided
+  readonly context: JsonValue | undefined
+  /** Monotonic ms. */
+  readonly deadline: number
+  readonly signal: AbortSignal
+}
+
+/** What only a task can do; in a plain call steps of progress are heard by nobody, and a question is a mistake. */
+export type TaskTools = Pick<AnyContext, 'progress' | 'partial' | 'ask'>
+
+const NO_TASK: TaskTools = {
+  progress: () => undefined,
+  partial: () => undefined,
+  ask: () => Promise.reject(new HermesError('TASK_REQUIRED')),
+}
 
 /** What a handler is told about the call it serves. */
-export function handlerContext(job: Job, clock: Clock): AnyContext {
+export function handlerContext(job: HandledWork, clock: Clock, tools: TaskTools = NO_TASK): AnyContext {
   const { header, from } = job.incoming
   const { contract } = job.provided
   return {
@@ -30,5 +52,6 @@ export function handlerContext(job: Job, clock: Clock): AnyContext {
       })
     },
     needConfirmation: asConfirmation,
+    ...tools,
   }
 }

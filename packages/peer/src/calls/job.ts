@@ -3,12 +3,13 @@ import type { CallContext, NeedConfirmation } from '../api.ts'
 import type { Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { Places } from './places.ts'
 
 /** A capability that this peer provides. */
 export interface Provided {
   readonly contract: Capability
   readonly handler: (input: never, context: never) => unknown
-  running: number
+  readonly places: Places
 }
 
 /** One admitted request, from its place in the queue to its outcome. */
@@ -24,6 +25,8 @@ export class Job {
   input: unknown
   context: JsonValue | undefined
   timer: Timer | undefined
+  /** Runs its handler; set when it enters the line. */
+  start = (): void => undefined
   startedAt = 0
   #controller: AbortController | undefined
   #aborted: HermesError | undefined

@@ -6,6 +6,8 @@ export interface PendingAttempt {
   readonly agentId: string
   /** The life of the agent that it was sent to. */
   readonly epoch: number
+  /** What answers it, beside an error. Default `response`. */
+  readonly takes?: 'response' | 'ack'
   answered(incoming: Incoming): void
   /** The last link to the agent is gone. */
   lost(reason: Error): void
@@ -44,6 +46,8 @@ export function createPending(): Pending {
     answer(incoming) {
       const attempt = byLeaf.get(incoming.header.in_reply_to ?? '')
       if (!attempt || attempt.agentId !== incoming.from) return false
+      const { message_type: type } = incoming.header
+      if (type !== 'error' && type !== (attempt.takes ?? 'response')) return false
       attempt.answered(incoming)
       return true
     },

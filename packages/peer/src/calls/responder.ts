@@ -1,4 +1,4 @@
-import { type Header, newSpanId } from '@hermes-peer/protocol'
+import { type AckPayload, encodePayload, type Header, type MessageType, newSpanId } from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Outbox } from '../delivery/outbox.ts'
 import type { Links } from '../link/links.ts'
@@ -18,6 +18,8 @@ export interface ResponderOptions {
 export interface Responder {
   /** Answers one attempt. Without a link nothing is sent: an outcome stays remembered, and the caller asks for it when it is back. */
   answer(from: string, leaf: string, to: Header, outcome: Outcome, arrived?: () => void): void
+  /** Tells that what was sent is stored. */
+  acknowledge(from: string, leaf: string, to: Header, ack: AckPayload): void
   /** Answers every attempt given with a remembered outcome, which is settled once one of them is known to have arrived. */
   send(from: string, record: WorkRecord, leaves: readonly string[], to: Header): void
   /** Largest envelope that an agent takes, bytes. */
@@ -26,7 +28,13 @@ export interface Responder {
 
 export function createResponder(options: ResponderOptions): Responder {
   const { links, outbox, dedup, random, telemetry, maxEnvelopeBytes } = options
-  const answer: Responder['answer'] = (from, leaf, to, outcome, arrived) => {
+  const answer = (
+    from: string,
+    leaf: string,
+    to: Header,
+    outcome: Omit<Outcome, 'messageType'> & { messageType: MessageType },
+    arrived?: () => void,
+  ): void => {
     const link = links.get(from)
     if (!link) return
     try {
@@ -52,6 +60,10 @@ export function createResponder(options: ResponderOptions): Responder {
   }
   return {
     answer,
+    acknowledge(from, leaf, to, ack) {
+      const contentType = to.content_type
+      answer(from, leaf, to, { messageType: 'ack', contentType, payload: encodePayload(contentType, ack) })
+    },
     send(from, record, leaves, to) {
       const { outcome } = record
       if (!outcome) return

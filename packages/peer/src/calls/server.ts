@@ -19,7 +19,7 @@ import { handlerContext } from './handler-context.ts'
 import { Confirmation, Job, type Provided } from './job.ts'
 import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
-import { type AgeingQueue, createAgeingQueue } from './queue.ts'
+import { createPlaces } from './places.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
 import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
 
@@ -27,12 +27,15 @@ export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, '
   readonly agentId: string
   readonly clock: Clock
   readonly tunables: Tunables
+  /** A submit that nothing is known of. Throws the refusal. */
+  submitted(incoming: Incoming): void
 }
 
 /** Serves requests: queues, starts each piece of work once, answers, remembers how it ended. */
 export interface Server {
   provide(contract: Capability, handler: Provided['handler']): void
   contracts(): readonly Capability[]
+  provided(name: string): Provided | undefined
   admitted(incoming: Incoming): void
   duplicate(incoming: Incoming, record: WorkRecord): void
   cancel(incoming: Incoming): void
@@ -60,7 +63,6 @@ export function createServer(options: ServerOptions): Server {
 class CallServer implements Server {
   readonly #options: ServerOptions
   readonly #provided = new Map<string, Provided>()
-  readonly #queues = new Map<Provided, AgeingQueue<Job>>()
   /** Jobs by caller: bounded by what may be in flight. */
   readonly #jobs = new Map<string, Set<Job>>()
   readonly #success
@@ -89,9 +91,15 @@ class CallServer implements Server {
       })
     }
     const { clock, tunables } = this.#options
-    const provided: Provided = { contract, handler, running: 0 }
-    this.#provided.set(contract.name, provided)
-    this.#queues.set(provided, createAgeingQueue({ clock, ageMs: tunables.priorityAgeMs }))
+    const places = createPlaces({
+      most: contract.constraints.maxConcurrency ?? Number.POSITIVE_INFINITY,
+      queue: { clock, ageMs: tunables.priorityAgeMs },
+    })
+    this.#provided.set(contract.name, { contract, handler, places })
+  }
+
+  provided(name: string): Provided | undefined {
+    return this.#provided.get(name)
   }
 
   contracts(): readonly Capability[] {
@@ -104,6 +112,10 @@ class CallServer implements Server {
       return
     }
     const name = incoming.header.target_capability as string
+    if (incoming.header.message_type === 'submit') {
+      this.#options.submitted(incoming)
+      return
+    }
     if (isReservedName(name)) this.#unqueued.builtIn(incoming, name)
     else this.#accept(incoming, name)
   }
@@ -186,9 +198,9 @@ class CallServer implements Server {
     let fullness = 0
     for (const provided of this.#provided.values()) {
       const most = provided.contract.constraints.maxConcurrency ?? this.#options.tunables.inFlightPerNode
-      running += provided.running
-      waiting += this.#queues.get(provided)?.size ?? 0
-      fullness = Math.max(fullness, provided.running / most)
+      running += provided.places.running
+      waiting += provided.places.waiting
+      fullness = Math.max(fullness, provided.places.running / most)
     }
     return { running, waiting, fullness }
   }
@@ -216,6 +228,7 @@ class CallServer implements Server {
         details: { path },
       })
     }
+    if (provided.contract.schemas.question) throw new HermesError('TASK_REQUIRED')
     const own = this.#jobs.get(from)?.size ?? 0
     if (own >= tunables.inFlightPerPeer || this.#inFlight >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
@@ -258,15 +271,13 @@ class CallServer implements Server {
   }
 
   #start(job: Job): void {
-    const most = job.provided.contract.constraints.maxConcurrency ?? Number.POSITIVE_INFINITY
-    if (job.provided.running < most) {
-      this.#run(job)
-      return
-    }
-    const queue = this.#queues.get(job.provided) as AgeingQueue<Job>
-    queue.push(job)
+    const { places } = job.provided
+    job.start = () => this.#run(job)
+    if (places.enter(job)) return
     const { telemetry } = this.#options
-    if (telemetry.wants('handler.queued')) telemetry.emit('handler.queued', { ...this.#ids(job), waiting: queue.size })
+    if (telemetry.wants('handler.queued')) {
+      telemetry.emit('handler.queued', { ...this.#ids(job), waiting: places.waiting })
+    }
   }
 
   #run(job: Job): void {
@@ -274,7 +285,6 @@ class CallServer implements Server {
     const { header } = job.incoming
     job.state = 'running'
     job.record.state = 'running'
-    job.provided.running++
     job.startedAt = clock.monotonic()
     if (telemetry.wants('handler.started')) {
       telemetry.emit('handler.started', {
@@ -389,7 +399,7 @@ class CallServer implements Server {
   /** The handler has ended (or was never started): its place is free, and its outcome, if it is the first, is told. */
   #over(job: Job, outcome: Outcome | undefined, cause?: unknown): void {
     if (job.state === 'over') return
-    if (job.state === 'running') job.provided.running--
+    const held = job.state === 'running'
     const { telemetry, clock } = this.#options
     this.#leave(job)
     // What the caller ended says nothing of this agent.
@@ -407,7 +417,7 @@ class CallServer implements Server {
       })
     }
     if (checked) this.#conclude(job, checked)
-    this.#next(job.provided)
+    if (held) job.provided.places.leave()
   }
 
   #conclude(job: Job, outcome: Outcome): void {
@@ -427,7 +437,7 @@ class CallServer implements Server {
     const waiting = job.state === 'waiting'
     job.abort(error)
     if (waiting) {
-      this.#queues.get(job.provided)?.remove(job)
+      job.provided.places.remove(job)
       this.#over(job, errorOutcome(error, job.incoming.header.content_type))
     } else {
       // Answered now; its place stays taken until the handler has really ended.
@@ -438,19 +448,9 @@ class CallServer implements Server {
   #abort(job: Job, reason: HermesError): void {
     job.abort(reason)
     if (job.state !== 'waiting') return
-    this.#queues.get(job.provided)?.remove(job)
+    job.provided.places.remove(job)
     // Never started: whoever still waits for it is told, and the id stays refused.
     this.#over(job, errorOutcome(reason, job.incoming.header.content_type))
-  }
-
-  #next(provided: Provided): void {
-    const most = provided.contract.constraints.maxConcurrency ?? Number.POSITIVE_INFINITY
-    const queue = this.#queues.get(provided) as AgeingQueue<Job>
-    while (provided.running < most) {
-      const job = queue.shift()
-      if (!job) return
-      this.#run(job)
-    }
   }
 
   #enter(job: Job): void {

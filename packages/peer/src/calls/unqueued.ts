@@ -1,10 +1,10 @@
 import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
-import type { Dedup, Outcome, WorkKey } from '../delivery/dedup.ts'
+import type { Dedup, WorkKey } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import { errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 
-/** A capability of the runtime itself. */
+/** A capability of the runtime itself. May give a promise: then it is answered when that settles. */
 export type BuiltIn = (input: unknown, asker: { readonly agentId: string; readonly offsetMs: number }) => unknown
 
 export interface UnqueuedOptions {
@@ -26,16 +26,22 @@ export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOp
     builtIn(incoming, name) {
       const { header, from, leaf, payload, link } = incoming
       const builtIn = builtIns.get(name)
-      let outcome: Outcome
+      const answer = (output: unknown): void =>
+        responder.answer(from, leaf, header, responseOutcome({ output, status: 'completed' }, header.content_type))
+      const refuse = (error: unknown): void =>
+        responder.answer(from, leaf, header, errorOutcome(HermesError.from(error), header.content_type))
       try {
         if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
         const { input } = readRequestPayload(decodePayload(header.content_type, payload))
         const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs })
-        outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
+        if (output instanceof Promise) {
+          output.then(answer, refuse)
+          return
+        }
+        answer(output)
       } catch (error) {
-        outcome = errorOutcome(HermesError.from(error), header.content_type)
+        refuse(error)
       }
-      responder.answer(from, leaf, header, outcome)
     },
     event(incoming) {
       const { header, from, payload, leaf } = incoming

@@ -50,6 +50,8 @@ export interface InboxEvents {
   admitted(incoming: Incoming): void
   /** The same piece of work again, or another one under its id. */
   duplicate(incoming: Incoming, record: WorkRecord): void
+  /** Whether that submit has become a task before; it is answered then. */
+  resubmitted(incoming: Incoming): boolean
   answer(incoming: Incoming): void
   cancel(incoming: Incoming): void
   heartbeat(incoming: Incoming): void
@@ -281,11 +283,11 @@ class EnvelopeInbox implements Inbox {
   #order(incoming: Incoming, { window }: Sender): void {
     const { header, from } = incoming
     const { dedup, events, telemetry } = this.#options
-    if (header.message_type === 'submit') {
-      window.skip(header.sequence)
-      throw new HermesError('TASK_UNSUPPORTED')
-    }
     const record = dedup.find(from, header.message_id)
+    if (!record && header.message_type === 'submit' && events.resubmitted(incoming)) {
+      window.skip(header.sequence)
+      return
+    }
     if (record) {
       window.skip(header.sequence)
       events.duplicate(incoming, record)
@@ -330,7 +332,7 @@ class EnvelopeInbox implements Inbox {
         const record = dedup.find(agentId, incoming.header.message_id)
         try {
           if (record) events.duplicate(incoming, record)
-          else events.admitted(incoming)
+          else if (incoming.header.message_type !== 'submit' || !events.resubmitted(incoming)) events.admitted(incoming)
         } catch (error) {
           this.#refuse(incoming.link, incoming.header, incoming.leaf, HermesError.from(error))
         }

@@ -39,6 +39,10 @@ export interface Draft {
   readonly path?: readonly string[] | undefined
   readonly ordered?: boolean | undefined
   readonly inReplyTo?: string | undefined
+  /** Default: `timeoutMs` from when it is written. Wall clock, ms. */
+  readonly expiresAt?: number | undefined
+  /** Of an event to one agent: whether it is to be acknowledged once it is stored. */
+  readonly ack?: 'stored' | undefined
 }
 
 export interface Posted {
@@ -244,14 +248,19 @@ class EnvelopeOutbox implements Outbox {
       target_capability: draft.capability,
       call_type: draft.callType,
       epoch,
-      recipient_epoch: draft.type === 'request' || (draft.type === 'event' && link) ? link?.remote.epoch : undefined,
+      // What is stored over there is meant for any life of the other side.
+      recipient_epoch:
+        draft.type === 'request' || (draft.type === 'event' && link && draft.ack === undefined)
+          ? link?.remote.epoch
+          : undefined,
       ordered: draft.ordered,
       timestamp,
-      expires_at: timestamp + timeoutMs,
+      expires_at: draft.expiresAt ?? timestamp + timeoutMs,
       timeout_ms: timeoutMs,
       priority: draft.priority,
       attempt: draft.attempt,
       path: draft.path,
+      ack: draft.ack,
       content_type: draft.contentType,
       in_reply_to: draft.inReplyTo,
     }

@@ -78,6 +78,17 @@ export interface EventMap {
   'handler.cancelled': Ids & { capability: string; from: string; reason: string }
   'handler.ended': Ids & { capability: string; from: string; code: string; ms: number; cause?: unknown }
 
+  'task.accepted': Ids & { taskId: string; capability: string; from: string }
+  'task.joined': Ids & { taskId: string; from: string }
+  /** Each state that is stored, the ends included; `code` of an end. */
+  'task.state': Ids & { taskId: string; capability: string; from: string; state: string; code?: string | undefined }
+  /** The other side: an agent has stored a task of ours. */
+  'task.acknowledged': Ids & { taskId: string; agentId: string }
+  /** A draft that nobody has acknowledged is sent again. */
+  'outbox.resent': Ids & { agentId: string; attempt: number }
+  /** Something could not be stored; it is tried again unless it was refused for it. */
+  'journal.failed': { what: string; cause: unknown }
+
   'event.received': Ids & { from: string; name: string }
   /** A listener of the user threw; the runtime goes on. */
   'listener.failed': { where: string; cause: unknown }

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createPeerWith } from '../../src/create-peer.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
 import { memoryEpochStore } from '../../src/identity/epoch.ts'
+import { createMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { keyNamed } from '../identity/support.ts'
 import { realPeer, until } from './team.ts'
 
@@ -47,6 +48,7 @@ async function scene() {
           trust,
           network,
           epochs: memoryEpochStore(),
+          journal: createMemoryJournal(),
           neighbours: () => [],
           announce: () => () => undefined,
         }),

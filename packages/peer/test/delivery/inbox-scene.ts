@@ -59,6 +59,7 @@ export function inboxScene(): InboxScene {
     keyOf: () => undefined,
     events: {
       admitted: start,
+      resubmitted: () => false,
       duplicate: () => {
         verdict = 'duplicate'
       },

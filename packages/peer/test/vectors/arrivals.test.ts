@@ -46,6 +46,7 @@ function scene(link: Read = receiver.link): Scene {
     events: {
       admitted: accept,
       duplicate: accept,
+      resubmitted: () => false,
       answer: accept,
       cancel: accept,
       heartbeat: accept,

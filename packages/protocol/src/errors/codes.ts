@@ -239,7 +239,13 @@ export const ERROR_TABLE = {
     'Use a plain call.',
     NOT_STARTED,
   ),
-  TASK_UNSUPPORTED: row('receiver', false, 'This peer does not take tasks.', 'Use a plain call.', NOT_STARTED),
+  TASK_REQUIRED: row(
+    'sender',
+    false,
+    'That capability asks questions while it works, which a plain call cannot carry.',
+    'Submit it as a task.',
+    NOT_STARTED,
+  ),
   BAD_SIGNATURE: row(
     'sender',
     false,
@@ -399,6 +405,27 @@ export const ERROR_TABLE = {
     'Only the agent that sent the original may ask this.',
     'Ask as the original sender.',
     NOT_STARTED,
+  ),
+
+  TASK_NOT_FOUND: row(
+    'receiver',
+    false,
+    'The agent has no such task of yours.',
+    'Look at the task id and the agent; ended tasks are kept for 24 hours.',
+    NOT_STARTED,
+  ),
+  TASK_NOT_WAITING: row(
+    'sender',
+    false,
+    'The task does not wait for that answer.',
+    'Answer a question that is open, once.',
+    NOT_STARTED,
+  ),
+  TASK_INTERRUPTED: row(
+    'receiver',
+    false,
+    'The agent ended in the middle of the task, and repeating it might do it twice.',
+    'Find out how far it came, then submit it again.',
   ),
 
   // What a started handler ended with.

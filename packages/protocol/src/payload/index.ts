@@ -13,5 +13,21 @@ export {
   readResponsePayload,
 } from './conventions.ts'
 export { decodeJson, type EncodeOptions, encodeJson } from './json.ts'
+export {
+  type AckPayload,
+  isTaskEnd,
+  readAckPayload,
+  readTaskAnswerInput,
+  readTaskCancelInput,
+  readTaskWatchInput,
+  readTaskWatchOutput,
+  type TaskAnswerInput,
+  type TaskEvent,
+  type TaskQuestion,
+  type TaskState,
+  type TaskWatchInput,
+  type TaskWatchOutput,
+  taskIdOf,
+} from './tasks.ts'
 export { type RetryPolicy, readToolCall, type ToolCall } from './tool-call.ts'
 export { deepFreeze, isJsonObject, type JsonObject, type JsonValue } from './value.ts'

@@ -4,11 +4,16 @@ import {
   decodePayload,
   encodePayload,
   type JsonValue,
+  readAckPayload,
   readCancelPayload,
   readEventPayload,
   readHeartbeatPayload,
   readRequestPayload,
   readResponsePayload,
+  readTaskAnswerInput,
+  readTaskCancelInput,
+  readTaskWatchInput,
+  readTaskWatchOutput,
   toHex,
 } from '../../src/index.ts'
 import { bytesOf } from './scene.ts'
@@ -46,6 +51,11 @@ describe('payload shapes', () => {
     event: readEventPayload,
     cancel: readCancelPayload,
     heartbeat: readHeartbeatPayload,
+    ack: readAckPayload,
+    'hermes.task.watch': readTaskWatchInput,
+    'hermes.task.watch answer': readTaskWatchOutput,
+    'hermes.task.input': readTaskAnswerInput,
+    'hermes.task.cancel': readTaskCancelInput,
   }
 
   it.each(Object.keys(shapes))('of %s', (type) => {

@@ -56,6 +56,11 @@ function accepted(): Vector[] {
       'by capability, through this agent first',
       plain('via', { recipient: { capability: 'fix-test', via: 'coder' } }),
     ),
+    ok('a submit', plain('submit', { message_type: 'submit', call_type: 'task' })),
+    ok(
+      'a submit meant for any life of this agent',
+      plain('submit 2', { message_type: 'submit', call_type: 'task', recipient_epoch: 0 }),
+    ),
     ok('a heartbeat', plain('heartbeat', { ...UNSEQUENCED, message_type: 'heartbeat' })),
     ok(
       'a heartbeat that has expired: it brings the clock by which all others are judged',
@@ -193,7 +198,6 @@ function notOffered(): Vector[] {
   )
   return [
     no('a batch', 'BATCH_UNSUPPORTED', encodeBatch({ signature, envelopes })),
-    no('a submit', 'TASK_UNSUPPORTED', plain('submit', { message_type: 'submit', call_type: 'task' })),
     no('a forwarded request', 'FORWARDING_UNSUPPORTED', frameOf(forwarded, [hop])),
     no('a forwarded request with a hop that does not hold', 'BAD_HOPS', frameOf(forwarded, [broken])),
   ]

@@ -34,6 +34,9 @@ const OF_A_RUNNING_PEER = [
   'VALIDATION_ERROR',
   'CALL_CYCLE',
   'NOT_OWNER',
+  'TASK_REQUIRED',
+  'TASK_NOT_FOUND',
+  'TASK_NOT_WAITING',
 ]
 
 /** Every `code` in the files, wherever it stands. */

@@ -1,6 +1,7 @@
 import type { Vector } from './scene.ts'
 
 const ID = 'msg_0123456789abcdef'
+const TASK = 'task_0123456789abcdef'
 
 /** The form of each payload: data that fits and data that does not. */
 const SHAPES: Record<string, { accepted: readonly unknown[]; refused: readonly unknown[] }> = {
@@ -80,12 +81,123 @@ const SHAPES: Record<string, { accepted: readonly unknown[]; refused: readonly u
       { time: 1, reply: true, received: 1, load: 3 },
     ],
   },
+  ack: {
+    accepted: [{ status: 'stored' }, { status: 'stored', task_id: TASK }],
+    refused: [
+      null,
+      {},
+      { status: 'seen' },
+      { task_id: TASK },
+      { status: 'stored', task_id: ID },
+      { status: 'stored', n: 1 },
+    ],
+  },
+  'hermes.task.watch': {
+    accepted: [
+      { task_id: TASK, after: 0 },
+      { task_id: TASK, after: 17 },
+    ],
+    refused: [
+      null,
+      {},
+      { task_id: TASK },
+      { after: 0 },
+      { task_id: ID, after: 0 },
+      { task_id: TASK, after: -1 },
+      { task_id: TASK, after: 1.5 },
+      { task_id: TASK, after: 1, more: 1 },
+    ],
+  },
+  'hermes.task.watch answer': {
+    accepted: [
+      { task_id: TASK, state: 'accepted', events: [] },
+      {
+        task_id: TASK,
+        state: 'input_required',
+        events: [
+          { n: 1, at: 0, type: 'state', state: 'accepted' },
+          { n: 2, at: 5, type: 'state', state: 'working' },
+          { n: 3, at: 5, type: 'progress', fraction: 0 },
+          { n: 4, at: 6, type: 'progress', fraction: 1, note: '完成' },
+          { n: 5, at: 6, type: 'partial', data: null },
+          { n: 6, at: 7, type: 'question', question_id: 'q6', data: { plan: '改一行' } },
+          { n: 7, at: 7, type: 'state', state: 'input_required' },
+        ],
+      },
+      {
+        task_id: TASK,
+        state: 'completed',
+        events: [
+          { n: 256, at: 9, type: 'snapshot', state: 'working', fraction: 0.5, note: '', partial: [], questions: [] },
+          { n: 257, at: 9, type: 'answered', question_id: 'q6' },
+          {
+            n: 258,
+            at: 9,
+            type: 'end',
+            state: 'completed',
+            message_type: 'response',
+            payload: { output: 1, status: 'completed' },
+          },
+        ],
+      },
+      { task_id: TASK, state: 'working', events: [{ n: 1, at: 0, type: 'of a later minor version', more: 1 }] },
+    ],
+    refused: [
+      null,
+      {},
+      { task_id: TASK, state: 'working' },
+      { task_id: ID, state: 'working', events: [] },
+      { task_id: TASK, state: 'submitted', events: [] },
+      ...[
+        { at: 0, type: 'state', state: 'working' },
+        { n: 0, at: 0, type: 'state', state: 'working' },
+        { n: 1, at: -1, type: 'state', state: 'working' },
+        { n: 1, at: 0 },
+        { n: 1, at: 0, type: 'state' },
+        { n: 1, at: 0, type: 'progress', fraction: 1.1 },
+        { n: 1, at: 0, type: 'progress', fraction: 1, note: 1 },
+        { n: 1, at: 0, type: 'partial' },
+        { n: 1, at: 0, type: 'question', question_id: 'q0', data: 1 },
+        { n: 1, at: 0, type: 'question', question_id: 'q1' },
+        { n: 1, at: 0, type: 'answered' },
+        { n: 1, at: 0, type: 'snapshot', state: 'working' },
+        { n: 1, at: 0, type: 'end', state: 'working', message_type: 'response', payload: 1 },
+        { n: 1, at: 0, type: 'end', state: 'failed', message_type: 'ack', payload: 1 },
+        { n: 1, at: 0, type: 'end', state: 'failed', message_type: 'error' },
+      ].map((event) => ({ task_id: TASK, state: 'working', events: [event] })),
+      {
+        task_id: TASK,
+        state: 'working',
+        events: [
+          { n: 2, at: 0, type: 'state', state: 'working' },
+          { n: 2, at: 0, type: 'state', state: 'working' },
+        ],
+      },
+    ],
+  },
+  'hermes.task.input': {
+    accepted: [
+      { task_id: TASK, question_id: 'q6', answer: null },
+      { task_id: TASK, question_id: 'q6', answer: { approved: true } },
+    ],
+    refused: [
+      null,
+      { task_id: TASK, question_id: 'q6' },
+      { task_id: TASK, question_id: '6', answer: 1 },
+      { task_id: ID, question_id: 'q6', answer: 1 },
+      { task_id: TASK, question_id: 'q6', answer: 1, more: 1 },
+    ],
+  },
+  'hermes.task.cancel': {
+    accepted: [{ task_id: TASK }],
+    refused: [null, {}, { task_id: ID }, { task_id: TASK, why: '' }],
+  },
 }
 
 export function shapeVectors(): Vector {
   return {
     about:
-      'The form of payloads by message type, as parsed data. Refused: INVALID_PAYLOAD. The payload of an error is in errors.json.',
+      'The form of payloads by message type, and of the input (or answer) of what every peer offers for tasks, as parsed data. Refused: INVALID_PAYLOAD. The payload of an error is in errors.json.',
     ...SHAPES,
   }
 }

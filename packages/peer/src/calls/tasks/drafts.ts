@@ -1,0 +1,376 @@
+import {
+  decodePayload,
+  encodePayload,
+  fromBase64url,
+  fromWireError,
+  HermesError,
+  newSpanId,
+  type Priority,
+  readAckPayload,
+  toBase64url,
+} from '@hermes-peer/protocol'
+import type { Clock, Timer } from '../../clock.ts'
+import type { Tunables } from '../../defaults.ts'
+import type { Incoming } from '../../delivery/inbox.ts'
+import type { Outbox } from '../../delivery/outbox.ts'
+import type { Journal, JournalChange } from '../../journal/journal.ts'
+import type { Link } from '../../link/link.ts'
+import type { Links } from '../../link/links.ts'
+import type { Random } from '../../random.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import type { Pending, PendingAttempt } from '../pending.ts'
+
+/** What is sent to one agent again and again until it says that it has it: never signed before it is sent. */
+export interface DurableDraft {
+  readonly agentId: string
+  /** Names it: at most one draft has it. */
+  readonly messageId: string
+  readonly type: 'submit' | 'event' | 'request'
+  readonly capability: string
+  readonly payload: Uint8Array
+  readonly correlationId: string | undefined
+  readonly traceId: string
+  readonly priority: Priority
+  readonly path: readonly string[]
+  /** Budget that the other side is told, ms. */
+  readonly timeoutMs: number
+  /** Wall clock, ms: given up after it. */
+  readonly expiresAt: number
+}
+
+/** What becomes of drafts that nobody in this life has asked for as well. */
+export interface DraftEnds {
+  /** Stored over there, or answered. The draft is gone. */
+  settled(draft: DurableDraft, answer: Incoming): void
+  /** Refused, or expired. `keep`: it is sent again later, as where the agent is only busy. */
+  refused(draft: DurableDraft, error: HermesError): 'keep' | 'drop'
+}
+
+/** The drafts that wait for their ack, in the journal. */
+export interface Drafts {
+  /** Takes up what an earlier life has left. */
+  load(): Promise<void>
+  /** Stores it, then begins to send it. Rejects with `QUEUE_FULL` or `STORAGE_FAILED`, and then it is none. `beside` is stored with it. */
+  add(draft: DurableDraft, beside?: readonly JournalChange[]): Promise<void>
+  /** Takes it back. False when there is none; `sent`: it has been on the wire. */
+  remove(messageId: string): Promise<{ sent: boolean } | undefined>
+  has(messageId: string): boolean
+  /** A link to that agent is up. */
+  linked(agentId: string): void
+  stop(): void
+}
+
+export interface DraftsOptions {
+  readonly journal: Journal
+  readonly outbox: Outbox
+  readonly pending: Pending
+  readonly links: Links
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly ends: DraftEnds
+  reach(agentId: string, signal: AbortSignal): Promise<Link>
+}
+
+interface Entry {
+  readonly draft: DurableDraft
+  attempt: number
+  /** Attempts that may still be answered, oldest first. */
+  readonly attempts: PendingAttempt[]
+  timer: Timer | undefined
+  /** Takes back what still waits for room in a link. */
+  takeBack: () => void
+  waitMs: number
+}
+
+/** Attempts of one draft that may be answered: the first ack counts, whichever it names. */
+const MOST_ATTEMPTS = 4
+const PREFIX = 'draft#'
+
+export function createDrafts(options: DraftsOptions): Drafts {
+  return new JournaledDrafts(options)
+}
+
+class JournaledDrafts implements Drafts {
+  readonly #options: DraftsOptions
+  readonly #byId = new Map<string, Entry>()
+  readonly #byAgent = new Map<string, Set<Entry>>()
+  /** Agents that are being reached; one at a time each. */
+  readonly #reaching = new Set<string>()
+  readonly #stop = new AbortController()
+  #bytes = 0
+
+  constructor(options: DraftsOptions) {
+    this.#options = options
+  }
+
+  async load(): Promise<void> {
+    for await (const [key, value] of this.#options.journal.entries('outbox', PREFIX)) {
+      const draft = readDraft(key, value)
+      this.#send(this.#enter(draft))
+    }
+  }
+
+  async add(draft: DurableDraft, beside: readonly JournalChange[] = []): Promise<void> {
+    const { journal, tunables } = this.#options
+    const waiting = this.#byAgent.get(draft.agentId)?.size ?? 0
+    if (
+      waiting >= tunables.draftsPerPeer ||
+      this.#byId.size >= tunables.draftsPerNode ||
+      this.#bytes + draft.payload.length > tunables.draftBytesPerNode
+    ) {
+      throw new HermesError('QUEUE_FULL', {
+        message: `${waiting} messages to ${draft.agentId} and ${this.#byId.size} in all wait for an ack`,
+      })
+    }
+    const entry = this.#enter(draft)
+    try {
+      await journal.commit([stored(draft), ...beside])
+    } catch (error) {
+      this.#leave(entry)
+      throw HermesError.from(error, 'STORAGE_FAILED')
+    }
+    if (this.#byId.get(draft.messageId) === entry) this.#send(entry)
+  }
+
+  async remove(messageId: string): Promise<{ sent: boolean } | undefined> {
+    const entry = this.#byId.get(messageId)
+    if (!entry) return undefined
+    this.#leave(entry)
+    await this.#forget(entry)
+    return { sent: entry.attempt > 0 }
+  }
+
+  has(messageId: string): boolean {
+    return this.#byId.has(messageId)
+  }
+
+  linked(agentId: string): void {
+    for (const entry of this.#byAgent.get(agentId) ?? []) {
+      entry.waitMs = this.#options.tunables.resendMs
+      this.#send(entry)
+    }
+  }
+
+  stop(): void {
+    this.#stop.abort(new HermesError('STOPPED'))
+    for (const entry of this.#byId.values()) this.#quiet(entry)
+  }
+
+  #send(entry: Entry): void {
+    if (this.#stop.signal.aborted) return
+    const { draft } = entry
+    const { clock, outbox, links, random, telemetry } = this.#options
+    this.#rest(entry)
+    const leftMs = draft.expiresAt - clock.now()
+    if (leftMs <= 0) {
+      const expired = new HermesError('EXPIRED', {
+        message: `${draft.agentId} has not acknowledged it before it expired`,
+      })
+      this.#options.ends.refused(draft, expired)
+      this.#leave(entry)
+      void this.#forget(entry)
+      return
+    }
+    const link = links.get(draft.agentId)
+    if (!link) {
+      void this.#reach(draft.agentId)
+      return
+    }
+    const attempt = ++entry.attempt
+    if (attempt > 1) {
+      const { messageId, correlationId, traceId, agentId } = draft
+      telemetry.emit('outbox.resent', { messageId, correlationId, traceId, agentId, attempt })
+    }
+    const again = (): void => {
+      entry.timer = clock.after(entry.waitMs, () => this.#send(entry))
+      entry.waitMs = Math.min(entry.waitMs * 2, this.#options.tunables.resendCapMs)
+    }
+    entry.takeBack = outbox.post(
+      link,
+      {
+        ...draft,
+        spanId: newSpanId((length) => random.bytes(length)),
+        callType: draft.type === 'submit' ? 'task' : undefined,
+        ack: draft.type === 'event' ? 'stored' : undefined,
+        expiresAt: draft.expiresAt,
+        attempt,
+        ordered: attempt === 1,
+      },
+      {
+        written: ({ leaf }) => {
+          const waiter: PendingAttempt = {
+            leaf,
+            agentId: draft.agentId,
+            epoch: link.remote.epoch,
+            takes: draft.type === 'request' ? 'response' : 'ack',
+            answered: (answer) => this.#answered(entry, answer),
+            // It is sent again once there is a link, by whatever life of the other side.
+            lost: () => this.#lost(entry, waiter),
+          }
+          this.#options.pending.add(waiter)
+          entry.attempts.push(waiter)
+          if (entry.attempts.length > MOST_ATTEMPTS)
+            this.#options.pending.remove(entry.attempts.shift() as PendingAttempt)
+          again()
+        },
+        failed: again,
+      },
+    )
+  }
+
+  #answered(entry: Entry, answer: Incoming): void {
+    if (this.#byId.get(entry.draft.messageId) !== entry) return
+    const { ends, clock } = this.#options
+    if (answer.header.message_type === 'error') {
+      let error: HermesError
+      try {
+        error = readError(answer)
+      } catch (unreadable) {
+        error = HermesError.from(unreadable)
+      }
+      if (ends.refused(entry.draft, error) === 'keep') {
+        this.#rest(entry)
+        entry.timer = clock.after(Math.max(error.retryAfterMs ?? 0, entry.waitMs), () => this.#send(entry))
+        return
+      }
+    } else {
+      if (!readable(answer)) return
+      ends.settled(entry.draft, answer)
+    }
+    this.#leave(entry)
+    void this.#forget(entry)
+  }
+
+  #lost(entry: Entry, attempt: PendingAttempt): void {
+    this.#options.pending.remove(attempt)
+    const at = entry.attempts.indexOf(attempt)
+    if (at >= 0) entry.attempts.splice(at, 1)
+    if (this.#byId.get(entry.draft.messageId) === entry) void this.#reach(entry.draft.agentId)
+  }
+
+  /** Looks for a link until there is one or nothing waits for it. */
+  async #reach(agentId: string): Promise<void> {
+    if (this.#reaching.has(agentId)) return
+    this.#reaching.add(agentId)
+    const { tunables, random, reach } = this.#options
+    const { signal } = this.#stop
+    for (let failures = 0; !signal.aborted && this.#byAgent.has(agentId); failures++) {
+      try {
+        await reach(agentId, signal)
+        break
+      } catch {
+        const most = Math.min(tunables.reconnectCapMs, tunables.reconnectMs * 2 ** Math.min(failures, 16))
+        await this.#pause(random.next() * most)
+        // Whoever cannot be reached must not keep what has expired.
+        const now = this.#options.clock.now()
+        for (const entry of [...(this.#byAgent.get(agentId) ?? [])]) if (entry.draft.expiresAt <= now) this.#send(entry)
+      }
+    }
+    this.#reaching.delete(agentId)
+    // The link may have come up before this search knew of it, and have been lost again.
+    for (const entry of this.#byAgent.get(agentId) ?? []) if (entry.timer === undefined) this.#send(entry)
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.#options
+    const { signal } = this.#stop
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clock.clear(timer)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = clock.after(ms, end)
+      signal.addEventListener('abort', end, { once: true })
+    })
+  }
+
+  async #forget({ draft }: Entry): Promise<void> {
+    try {
+      await this.#options.journal.commit([{ ...stored(draft), value: undefined }])
+    } catch (cause) {
+      // It stays in the journal: the next life sends it once more, which the other side knows for the same.
+      this.#options.telemetry.emit('journal.failed', { what: `forgetting the draft ${draft.messageId}`, cause })
+    }
+  }
+
+  #enter(draft: DurableDraft): Entry {
+    const entry: Entry = {
+      draft,
+      attempt: 0,
+      attempts: [],
+      timer: undefined,
+      takeBack: () => undefined,
+      waitMs: this.#options.tunables.resendMs,
+    }
+    this.#byId.set(draft.messageId, entry)
+    const entries = this.#byAgent.get(draft.agentId) ?? new Set()
+    entries.add(entry)
+    this.#byAgent.set(draft.agentId, entries)
+    this.#bytes += draft.payload.length
+    return entry
+  }
+
+  #leave(entry: Entry): void {
+    const { draft } = entry
+    if (this.#byId.get(draft.messageId) !== entry) return
+    this.#quiet(entry)
+    this.#byId.delete(draft.messageId)
+    const entries = this.#byAgent.get(draft.agentId)
+    entries?.delete(entry)
+    if (entries?.size === 0) this.#byAgent.delete(draft.agentId)
+    this.#bytes -= draft.payload.length
+  }
+
+  #quiet(entry: Entry): void {
+    this.#rest(entry)
+    for (const attempt of entry.attempts.splice(0)) this.#options.pending.remove(attempt)
+  }
+
+  #rest(entry: Entry): void {
+    this.#options.clock.clear(entry.timer)
+    entry.timer = undefined
+    entry.takeBack()
+    entry.takeBack = () => undefined
+  }
+}
+
+const JSON_TYPE = 'application/json'
+
+function stored(draft: DurableDraft): JournalChange {
+  const value = encodePayload(JSON_TYPE, {
+    ...draft,
+    correlationId: draft.correlationId ?? null,
+    payload: toBase64url(draft.payload),
+  })
+  return { table: 'outbox', key: `${PREFIX}${draft.messageId}`, value }
+}
+
+/** Throws `STORAGE_FAILED` for what this version has not written. */
+function readDraft(key: string, value: Uint8Array): DurableDraft {
+  try {
+    const fields = decodePayload(JSON_TYPE, value) as unknown as DurableDraft & { payload: string }
+    const payload = fromBase64url(fields.payload as unknown as string)
+    if (!payload || `${PREFIX}${fields.messageId}` !== key) throw new Error('it is not what its key says')
+    return { ...fields, correlationId: fields.correlationId ?? undefined, payload }
+  } catch (cause) {
+    throw new HermesError('STORAGE_FAILED', { message: `the journal's ${key} cannot be read`, cause })
+  }
+}
+
+function readError(answer: Incoming): HermesError {
+  return fromWireError(decodePayload(answer.header.content_type, answer.payload))
+}
+
+/** An ack that cannot be read is none: it is asked for again. */
+function readable({ header, payload }: Incoming): boolean {
+  if (header.message_type !== 'ack') return true
+  try {
+    readAckPayload(decodePayload(header.content_type, payload))
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,68 @@
+import { decodePayload, encodePayload, HermesError, type JsonValue, type TaskEvent } from '@hermes-peer/protocol'
+import type { JournalChange } from '../../journal/journal.ts'
+import { Task, type TaskOrigin } from './task.ts'
+
+// How a task stands in the journal: what describes it and the payload of its submit under `tasks`, each event by its number
+// under `updates`, so that a step of progress does not write the whole task again.
+
+const JSON_TYPE = 'application/json'
+/** Digits of an event's number in its key: the order of keys is the order of events. */
+const DIGITS = 12
+
+export const keyOf = ({ owner, taskId }: Pick<TaskOrigin, 'owner' | 'taskId'>): string => `${owner}#${taskId}`
+
+export function describing(task: Task): JournalChange {
+  const { origin, state, last, folded, endedAt } = task
+  return {
+    table: 'tasks',
+    key: keyOf(origin),
+    value: encodePayload(JSON_TYPE, { origin, state, last, folded: folded ?? null, endedAt } as never),
+  }
+}
+
+export const payloadChange = (task: Task, value: Uint8Array | undefined): JournalChange => ({
+  table: 'tasks',
+  key: `${keyOf(task.origin)}#payload`,
+  value,
+})
+
+export const eventChange = (task: Task, event: TaskEvent): JournalChange => ({
+  table: 'updates',
+  key: eventKey(task, event.n),
+  value: encodePayload(JSON_TYPE, event as never),
+})
+
+export const eventRemoval = (task: Task, n: number): JournalChange => ({
+  table: 'updates',
+  key: eventKey(task, n),
+  value: undefined,
+})
+
+export const eventsPrefix = (task: Task): string => `${keyOf(task.origin)}#`
+
+function eventKey(task: Task, n: number): string {
+  return `${eventsPrefix(task)}${String(n).padStart(DIGITS, '0')}`
+}
+
+/** Whether a key of the table `tasks` is that of a payload. */
+export const isPayloadKey = (key: string): boolean => key.endsWith('#payload')
+
+/** Throws `STORAGE_FAILED` for what this version has not written. */
+export function readTask(key: string, value: Uint8Array, payload: Uint8Array | undefined): Task {
+  try {
+    const { origin, state, last, folded, endedAt } = decodePayload(JSON_TYPE, value) as unknown as {
+      origin: TaskOrigin
+      state: Task['state']
+      last: number
+      folded: Task['folded'] | null
+      endedAt: number
+    }
+    if (keyOf(origin) !== key) throw new Error(`it says it is ${keyOf(origin)}`)
+    return new Task(origin, payload ?? new Uint8Array(), { state, last, folded: folded ?? undefined, endedAt })
+  } catch (cause) {
+    throw new HermesError('STORAGE_FAILED', { message: `the journal's task ${key} cannot be read`, cause })
+  }
+}
+
+export const readEvent = (value: Uint8Array): TaskEvent =>
+  decodePayload(JSON_TYPE, value) as unknown as JsonValue as unknown as TaskEvent

@@ -1,0 +1,250 @@
+import {
+  decodePayload,
+  encodePayload,
+  HermesError,
+  MAX_LIFE_MS,
+  newMessageId,
+  readRequestPayload,
+  type TaskState,
+  taskIdOf,
+} from '@hermes-peer/protocol'
+import type { Clock } from '../../clock.ts'
+import type { Tunables } from '../../defaults.ts'
+import type { Incoming } from '../../delivery/inbox.ts'
+import type { Random } from '../../random.ts'
+import type { Router } from '../../routing/router.ts'
+import { onAbort } from '../../signals.ts'
+import type { Ledger } from '../../telemetry/balance.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
+import { readReply } from '../answer.ts'
+import { type CallSpec, notStarted } from '../call.ts'
+import type { DraftEnds, Drafts, DurableDraft } from './drafts.ts'
+import type { OwnTask, OwnTasks } from './own-tasks.ts'
+
+export interface SubmitterOptions {
+  readonly drafts: Pick<Drafts, 'add' | 'remove'>
+  readonly own: OwnTasks
+  readonly router: Router
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  readonly ledger: Ledger
+  reach(agentId: string, signal: AbortSignal): Promise<unknown>
+}
+
+/** Hands tasks over, and cancels them. */
+export interface Submitter {
+  /** Resolves once an agent has stored it, or at the deadline of the spec while nobody has. Rejects where nobody will. */
+  submit(spec: CallSpec, signal: AbortSignal | undefined): Promise<OwnTask>
+  /**
+   * Takes a task back that nobody has acknowledged. Undefined when only its agent can tell what becomes of it; where it may be on
+   * its way, a cancel follows it for as long as it may live.
+   */
+  withdraw(task: OwnTask): Promise<TaskState | undefined>
+  /** Takes in what the agent said when the task was cancelled there. */
+  settle(task: OwnTask, state: TaskState): void
+  /** What the outbox tells of its drafts. */
+  readonly ends: DraftEnds
+}
+
+const CANCEL = 'hermes.task.cancel'
+
+/** How the agent that a submit went to has taken it. */
+type Taken = { readonly is: 'acknowledged' } | { readonly is: 'refused'; readonly error: HermesError }
+
+export function createSubmitter(options: SubmitterOptions): Submitter {
+  const { drafts, own, router, clock, random, tunables, telemetry, ledger, reach } = options
+  /** Submits of this life that are still waited for, by message id. */
+  const waiting = new Map<string, (taken: Taken) => void>()
+
+  /** To that agent, and to no other while its word is awaited: what is written there may be stored there. */
+  const offer = async (spec: CallSpec, agentId: string, stop: AbortSignal): Promise<Taken | 'unanswered'> => {
+    const now = clock.now()
+    const task: OwnTask = {
+      taskId: taskIdOf(spec.messageId),
+      agentId,
+      capability: spec.capability,
+      traceId: spec.traceId,
+      until: now + 2 * MAX_LIFE_MS,
+      acknowledged: false,
+      rejected: undefined,
+    }
+    const draft: DurableDraft = {
+      agentId,
+      messageId: spec.messageId,
+      type: 'submit',
+      capability: spec.capability,
+      payload: spec.payload,
+      correlationId: spec.correlationId,
+      traceId: spec.traceId,
+      priority: spec.priority,
+      path: spec.path,
+      timeoutMs: Math.max(1, Math.ceil(spec.deadline - clock.monotonic())),
+      expiresAt: now + MAX_LIFE_MS,
+    }
+    let taken = (_: Taken | 'unanswered'): void => undefined
+    const answer = new Promise<Taken | 'unanswered'>((resolve) => {
+      taken = resolve
+    })
+    waiting.set(spec.messageId, taken)
+    const release = onAbort(stop, () => taken('unanswered'))
+    try {
+      await drafts.add(draft, [own.add(task)])
+      return await answer
+    } catch (error) {
+      await own.remove(task.taskId)
+      throw error
+    } finally {
+      release()
+      waiting.delete(spec.messageId)
+    }
+  }
+
+  const candidates = async (spec: CallSpec, signal: AbortSignal): Promise<readonly string[]> => {
+    // An agent that is named is sent it whether or not it can be reached now: that is what the outbox is for.
+    if (spec.agent !== undefined) return [spec.agent]
+    const { capability, where, input, path, correlationId } = spec
+    const kept = await router.choose(
+      { capability, input, path, correlationId, ...(where === undefined ? {} : { where }) },
+      { signal },
+    )
+    return kept.map(({ agentId }) => agentId)
+  }
+
+  const submit = async (spec: CallSpec, signal: AbortSignal | undefined): Promise<OwnTask> => {
+    const taskId = taskIdOf(spec.messageId)
+    const stop = new AbortController()
+    const timer = clock.after(Math.max(0, spec.deadline - clock.monotonic()), () =>
+      stop.abort(new HermesError('TIMEOUT', { message: `nobody took ${spec.capability} within ${spec.timeoutMs} ms` })),
+    )
+    const release = signal
+      ? onAbort(signal, () => stop.abort(HermesError.from(signal.reason, 'CANCELLED')))
+      : () => undefined
+    try {
+      let last: HermesError | undefined
+      for (const agentId of await candidates(spec, stop.signal)) {
+        if (stop.signal.aborted) throw stop.signal.reason
+        if (spec.agent === undefined) {
+          try {
+            await reach(agentId, stop.signal)
+          } catch (error) {
+            last = HermesError.from(error, 'PEER_UNREACHABLE')
+            continue
+          }
+        }
+        const taken = await offer(spec, agentId, stop.signal)
+        const task = own.get(taskId)
+        if (signal?.aborted) {
+          if (task) await withdraw(task)
+          throw stop.signal.reason
+        }
+        if (taken === 'unanswered' || taken.is === 'acknowledged') {
+          if (task) return task
+          throw new HermesError('QUEUE_FULL', { message: 'too many tasks are remembered here' })
+        }
+        last = taken.error
+        await own.remove(taskId)
+        if (!last.retryable && !(notStarted(last) && last.code === 'CAPABILITY_NOT_FOUND')) break
+      }
+      throw last ?? new HermesError('NO_CANDIDATE')
+    } finally {
+      clock.clear(timer)
+      release()
+    }
+  }
+
+  const withdraw = async (task: OwnTask): Promise<TaskState | undefined> => {
+    if (task.acknowledged) return undefined
+    if (task.rejected) return 'cancelled'
+    const removed = await drafts.remove(`msg_${task.taskId.slice('task_'.length)}`)
+    if (!removed) return undefined
+    if (!removed.sent) {
+      task.rejected = new HermesError('CANCELLED', { message: 'the task was cancelled before it was sent' })
+      await own.save(task)
+      own.changed(task.taskId)
+      return 'cancelled'
+    }
+    // It may have arrived, and be under way: it is cancelled over there, whenever that agent can be reached.
+    const bytes = (length: number) => random.bytes(length)
+    await drafts.add({
+      agentId: task.agentId,
+      messageId: newMessageId(bytes),
+      type: 'request',
+      capability: CANCEL,
+      payload: encodePayload('application/json', { input: { task_id: task.taskId } }),
+      correlationId: undefined,
+      traceId: task.traceId,
+      priority: 5,
+      path: [],
+      timeoutMs: tunables.callTimeoutMs,
+      expiresAt: clock.now() + MAX_LIFE_MS,
+    })
+    return undefined
+  }
+
+  /** What the agent has made of a cancel: it knows now whether there was anything to cancel. */
+  const cancelled = (draft: DurableDraft, answer: Incoming): void => {
+    const { input } = readRequestPayload(decodePayload('application/json', draft.payload))
+    const task = own.get((input as { task_id: string }).task_id)
+    const reply = readReply(answer)
+    if (!task || reply.kind === 'error') return
+    settle(task, (reply.response.output as { state?: unknown } | null)?.state as TaskState)
+  }
+
+  const settle = (task: OwnTask, state: TaskState): void => {
+    if (state === 'cancelled') task.rejected = new HermesError('CANCELLED', { message: 'the task was cancelled' })
+    else task.acknowledged = true
+    void own.save(task)
+    own.changed(task.taskId)
+  }
+
+  return {
+    async submit(spec, signal) {
+      ledger.begin()
+      try {
+        const task = await submit(spec, signal)
+        ledger.end(true)
+        return task
+      } catch (thrown) {
+        ledger.end(false)
+        throw HermesError.from(thrown).with({ messageId: spec.messageId, traceId: spec.traceId })
+      }
+    },
+    withdraw,
+    settle,
+    ends: {
+      settled(draft, answer) {
+        if (draft.type === 'request') cancelled(draft, answer)
+        if (draft.type !== 'submit') return
+        const taskId = taskIdOf(draft.messageId)
+        const task = own.get(taskId)
+        if (task && !task.acknowledged) {
+          task.acknowledged = true
+          void own.save(task)
+          const ids = { messageId: draft.messageId, correlationId: draft.correlationId, traceId: draft.traceId }
+          telemetry.emit('task.acknowledged', { ...ids, taskId, agentId: draft.agentId })
+        }
+        waiting.get(draft.messageId)?.({ is: 'acknowledged' })
+        own.changed(taskId)
+      },
+      refused(draft, error) {
+        if (draft.type !== 'submit') return error.retryable ? 'keep' : 'drop'
+        const waiter = waiting.get(draft.messageId)
+        if (waiter) {
+          waiter({ is: 'refused', error })
+          return 'drop'
+        }
+        // Nobody chooses another agent any more: this one is asked until it has room, or until it is too late.
+        if (error.retryable && clock.now() < draft.expiresAt) return 'keep'
+        const task = own.get(taskIdOf(draft.messageId))
+        if (task) {
+          task.rejected = error
+          void own.save(task)
+          own.changed(task.taskId)
+        }
+        return 'drop'
+      },
+    },
+  }
+}

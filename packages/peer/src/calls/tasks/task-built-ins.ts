@@ -1,0 +1,88 @@
+import {
+  HermesError,
+  isTaskEnd,
+  type JsonValue,
+  MAX_LIFE_MS,
+  readTaskAnswerInput,
+  readTaskCancelInput,
+  readTaskWatchInput,
+  type TaskWatchOutput,
+} from '@hermes-peer/protocol'
+import type { Clock, Timer } from '../../clock.ts'
+import type { Tunables } from '../../defaults.ts'
+import type { Dedup } from '../../delivery/dedup.ts'
+import type { BuiltIn } from '../unqueued.ts'
+import type { Task } from './task.ts'
+import type { TaskBook } from './task-book.ts'
+import type { TaskServer } from './task-server.ts'
+
+export interface TaskBuiltInsOptions {
+  readonly book: TaskBook
+  readonly server: TaskServer
+  readonly dedup: Dedup
+  readonly clock: Clock
+  readonly tunables: Tunables
+}
+
+/** `hermes.task.watch`, `hermes.task.input` and `hermes.task.cancel`: for the owner of a task, and nobody else. */
+export function taskBuiltIns({ book, server, dedup, clock, tunables }: TaskBuiltInsOptions): [string, BuiltIn][] {
+  const watchers = new Map<Task, number>()
+
+  /** The one place where it is judged whose task it is. A task of somebody else is none: its id tells nothing. */
+  const owned = (agentId: string, taskId: string): Task => {
+    const task = book.find(agentId, taskId)
+    if (task) return task
+    throw new HermesError('TASK_NOT_FOUND', { message: `there is no task ${taskId} of ${agentId} here` })
+  }
+
+  const watch: BuiltIn = (input, { agentId }) => {
+    const { task_id, after } = readTaskWatchInput(input as JsonValue)
+    const task = owned(agentId, task_id)
+    const page = (): TaskWatchOutput => ({ task_id, ...book.page(task, after) })
+    const now = page()
+    if (now.events.length > 0 || isTaskEnd(now.state)) return now
+    const waiting = watchers.get(task) ?? 0
+    if (waiting >= tunables.taskWatchers) {
+      throw new HermesError('BUSY', { message: `${waiting} watchers wait for news of ${task_id}`, retryAfterMs: 1000 })
+    }
+    watchers.set(task, waiting + 1)
+    return new Promise<TaskWatchOutput>((resolve) => {
+      let timer: Timer | undefined
+      const end = (): void => {
+        clock.clear(timer)
+        stop()
+        const left = (watchers.get(task) ?? 1) - 1
+        if (left === 0) watchers.delete(task)
+        else watchers.set(task, left)
+        resolve(page())
+      }
+      const stop = book.watch(task, () => {
+        if (page().events.length > 0) end()
+      })
+      timer = clock.after(tunables.taskWatchMs, end)
+    })
+  }
+
+  const answer: BuiltIn = async (input, { agentId }) => {
+    const { task_id, question_id, answer } = readTaskAnswerInput(input as JsonValue)
+    await server.answer(owned(agentId, task_id), question_id, answer)
+    return { accepted: true }
+  }
+
+  const cancel: BuiltIn = async (input, { agentId }) => {
+    const { task_id } = readTaskCancelInput(input as JsonValue)
+    const state = await server.cancel(agentId, task_id)
+    if (state) return { state }
+    // It may still be on its way: from now on it is refused, for as long as a submit may live.
+    const messageId = `msg_${task_id.slice('task_'.length)}`
+    const until = clock.now() + MAX_LIFE_MS + tunables.clockToleranceMs
+    if (dedup.refuse(agentId, messageId, until)) return { state: 'cancelled' }
+    throw new HermesError('BUSY', { message: 'there is no room to remember that it is cancelled', retryAfterMs: 1000 })
+  }
+
+  return [
+    ['hermes.task.watch', watch],
+    ['hermes.task.input', answer],
+    ['hermes.task.cancel', cancel],
+  ]
+}

@@ -1,0 +1,363 @@
+import {
+  type AnySchema,
+  type Capability,
+  fromWireError,
+  HermesError,
+  isTaskEnd,
+  type JsonValue,
+  MAX_LIFE_MS,
+  readResponsePayload,
+  readTaskWatchOutput,
+  type TaskEvent,
+  type TaskQuestion,
+  type TaskState,
+  type TaskWatchOutput,
+} from '@hermes-peer/protocol'
+import type { TaskHandle, TaskQuestionOf, TaskStatus, TaskUpdate, WaitOptions } from '../../api.ts'
+import { checkTimes } from '../../checks.ts'
+import type { Clock } from '../../clock.ts'
+import type { Tunables } from '../../defaults.ts'
+import type { Link } from '../../link/link.ts'
+import type { Random } from '../../random.ts'
+import { onAbort } from '../../signals.ts'
+import { checkNullish } from '../nullish.ts'
+import type { AskRuntime } from '../system.ts'
+import type { OwnTask, OwnTasks } from './own-tasks.ts'
+import type { Submitter } from './submitter.ts'
+
+export interface TaskHandleOptions {
+  readonly contract: Capability
+  readonly task: OwnTask
+  readonly own: OwnTasks
+  readonly submitter: Submitter
+  readonly ask: AskRuntime
+  readonly clock: Clock
+  readonly random: Random
+  readonly tunables: Tunables
+  /** Ends when the peer stops. */
+  readonly life: AbortSignal
+  reach(agentId: string, signal: AbortSignal): Promise<Link>
+}
+
+/** How long `status`, `cancel` and answers try to reach the agent unless told otherwise, ms. */
+const ASK_MS = 10_000
+/** Room for the way there and back beside what a watch waits at the other end, ms. */
+const WATCH_GRACE_MS = 10_000
+
+export function createTaskHandle(options: TaskHandleOptions): TaskHandle {
+  return new RemoteTask(options)
+}
+
+class RemoteTask implements TaskHandle {
+  readonly id: string
+  readonly agent: string
+  readonly #options: TaskHandleOptions
+  #end: Extract<TaskEvent, { type: 'end' }> | undefined
+
+  constructor(options: TaskHandleOptions) {
+    this.#options = options
+    this.id = options.task.taskId
+    this.agent = options.task.agentId
+  }
+
+  get acknowledged(): boolean {
+    return this.#options.task.acknowledged
+  }
+
+  async status(options: WaitOptions = {}): Promise<TaskStatus<Capability>> {
+    const { task } = this.#options
+    const none = { fraction: undefined, note: undefined, partial: undefined, questions: [] }
+    if (task.rejected) return { state: 'rejected', ...none }
+    return this.#within({ timeoutMs: ASK_MS, ...options }, async (signal) => {
+      let status: TaskStatus<Capability> = { state: 'submitted', ...none }
+      // Several answers where there is much news: each goes on where the last one ended, and none waits at the other end.
+      for (let after = 0; ; ) {
+        let page: TaskWatchOutput
+        try {
+          page = await this.#ask('hermes.task.watch', { task_id: this.id, after }, signal, readTaskWatchOutput)
+        } catch (error) {
+          if (!task.acknowledged && HermesError.from(error).code === 'TASK_NOT_FOUND') return status
+          throw error
+        }
+        for (const event of page.events) {
+          after = event.n
+          status = await this.#fold(status, event)
+        }
+        if (status.state === page.state || page.events.length === 0) return status
+      }
+    })
+  }
+
+  async *updates(options: WaitOptions & { after?: number } = {}): AsyncGenerator<TaskUpdate<Capability>> {
+    const { after: from = 0, ...wait } = options
+    if (!Number.isSafeInteger(from) || from < 0) {
+      throw new HermesError('INVALID_OPTION', {
+        message: `after: ${String(from)} is not the number of an update`,
+        details: { field: 'after' },
+      })
+    }
+    let after = from
+    const limit = this.#limit({ timeoutMs: MAX_LIFE_MS, ...wait })
+    try {
+      for (;;) {
+        const page = await this.#watch(after, limit.signal)
+        for (const event of page.events) {
+          after = event.n
+          const update = await this.#update(event)
+          if (update) yield update
+          if (event.type === 'end') return
+        }
+        if (page.events.length === 0 && isTaskEnd(page.state)) return
+      }
+    } finally {
+      limit.release()
+    }
+  }
+
+  async result(options: WaitOptions = {}): Promise<unknown> {
+    const end =
+      this.#end ?? (await this.#within({ timeoutMs: MAX_LIFE_MS, ...options }, (signal) => this.#awaitEnd(signal)))
+    const { contract, task } = this.#options
+    const ids = { messageId: `msg_${this.id.slice('task_'.length)}`, traceId: task.traceId }
+    if (end.message_type === 'error') {
+      const error = fromWireError(end.payload).with(ids)
+      const schema = error.declared && contract.schemas.errors[error.declared.name]
+      if (!error.declared || !schema) throw error
+      const data = await this.#parse(schema, error.declared.data, `data of ${error.declared.name}`)
+      throw error.with({ declared: { name: error.declared.name, data } })
+    }
+    const response = readResponsePayload(end.payload)
+    if (response.status === 'need_confirmation') {
+      throw new HermesError('CONFIRMATION_NEEDED', {
+        message: `${this.agent} ended ${contract.name} with a plan that waits for confirmation`,
+        details: { partial_result: response.partial_result, agent: this.agent },
+        ...ids,
+      })
+    }
+    return this.#parse(contract.schemas.output, response.output, 'output')
+  }
+
+  async cancel(options: WaitOptions = {}): Promise<TaskState> {
+    const { task, submitter } = this.#options
+    const withdrawn = await submitter.withdraw(task)
+    if (withdrawn) return withdrawn
+    const state = await this.#within({ timeoutMs: ASK_MS, ...options }, (signal) =>
+      this.#ask('hermes.task.cancel', { task_id: this.id }, signal, (output) => (output as { state: TaskState }).state),
+    )
+    if (!task.acknowledged) submitter.settle(task, state)
+    return state
+  }
+
+  async #awaitEnd(signal: AbortSignal): Promise<Extract<TaskEvent, { type: 'end' }>> {
+    for (let after = 0; ; ) {
+      const page = await this.#watch(after, signal)
+      for (const event of page.events) {
+        after = event.n
+        if (event.type !== 'end') continue
+        this.#end = event
+        return event
+      }
+      if (page.events.length === 0 && isTaskEnd(page.state)) {
+        throw new HermesError('TASK_NOT_FOUND', { message: `${this.agent} no longer keeps how ${this.id} ended` })
+      }
+    }
+  }
+
+  /** One long poll, repeated until it is answered: across lost links, restarts, and while the submit is still on its way. */
+  async #watch(after: number, signal: AbortSignal): Promise<TaskWatchOutput> {
+    const { task, own, tunables } = this.#options
+    for (let failures = 0; ; failures++) {
+      if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+      if (task.rejected) throw task.rejected
+      try {
+        const timeoutMs = tunables.taskWatchMs + WATCH_GRACE_MS
+        return await this.#once(
+          'hermes.task.watch',
+          { task_id: this.id, after },
+          signal,
+          readTaskWatchOutput,
+          timeoutMs,
+        )
+      } catch (thrown) {
+        if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+        const error = HermesError.from(thrown)
+        const onItsWay = error.code === 'TASK_NOT_FOUND' && !task.acknowledged
+        if (!onItsWay && !error.retryable && error.code !== 'TIMEOUT') throw error
+        await this.#pause(failures, Math.max(error.retryAfterMs ?? 0, 0), signal, (wake) =>
+          onItsWay ? own.watch(this.id, wake) : () => undefined,
+        )
+      }
+    }
+  }
+
+  /** Asks until there is an answer or the signal ends it; what the agent refuses is final unless it may be asked again. */
+  async #ask<T>(capability: string, input: unknown, signal: AbortSignal, read: (output: JsonValue) => T): Promise<T> {
+    for (let failures = 0; ; failures++) {
+      if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+      try {
+        return await this.#once(capability, input, signal, read, this.#options.tunables.taskWatchMs + WATCH_GRACE_MS)
+      } catch (thrown) {
+        if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+        const error = HermesError.from(thrown)
+        if (!error.retryable && error.code !== 'TIMEOUT') throw error
+        await this.#pause(failures, error.retryAfterMs ?? 0, signal, () => () => undefined)
+      }
+    }
+  }
+
+  async #once<T>(
+    capability: string,
+    input: unknown,
+    signal: AbortSignal,
+    read: (output: JsonValue) => T,
+    timeoutMs: number,
+  ): Promise<T> {
+    const { reach, ask, task } = this.#options
+    const link = await reach(this.agent, signal)
+    return read((await ask(link, capability, input, { timeoutMs, signal, traceId: task.traceId })) as JsonValue)
+  }
+
+  /** Full jitter from the first wait, doubling up to the cap; at least `leastMs`. */
+  #pause(
+    failures: number,
+    leastMs: number,
+    signal: AbortSignal,
+    early: (wake: () => void) => () => void,
+  ): Promise<void> {
+    const { clock, random, tunables } = this.#options
+    const most = Math.min(tunables.reconnectCapMs, tunables.reconnectMs * 2 ** Math.min(failures, 16))
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clock.clear(timer)
+        signal.removeEventListener('abort', end)
+        stop()
+        resolve()
+      }
+      const timer = clock.after(Math.max(leastMs, random.next() * most), end)
+      signal.addEventListener('abort', end, { once: true })
+      const stop = early(end)
+    })
+  }
+
+  async #update(event: TaskEvent): Promise<TaskUpdate<Capability> | undefined> {
+    const base = { n: event.n, at: new Date(event.at) }
+    switch (event.type) {
+      case 'state':
+        return { ...base, type: 'state', state: event.state }
+      case 'progress':
+        return { ...base, type: 'progress', fraction: event.fraction, note: event.note }
+      case 'partial':
+        return { ...base, type: 'partial', data: await this.#partial(event.data) }
+      case 'question':
+        return { ...base, type: 'question', ...(await this.#question(event)) }
+      case 'snapshot': {
+        const { state, fraction, note, partial, questions } = await this.#snapshot(event)
+        return { ...base, type: 'snapshot', state: state as TaskState, fraction, note, partial, questions }
+      }
+      case 'end':
+        this.#end = event
+        return { ...base, type: 'end', state: event.state }
+      default:
+        return undefined
+    }
+  }
+
+  async #fold(status: TaskStatus<Capability>, event: TaskEvent): Promise<TaskStatus<Capability>> {
+    switch (event.type) {
+      case 'state':
+        return { ...status, state: event.state, questions: event.state === 'input_required' ? status.questions : [] }
+      case 'progress':
+        return { ...status, fraction: event.fraction, note: event.note ?? status.note }
+      case 'partial':
+        return { ...status, partial: await this.#partial(event.data) }
+      case 'question':
+        return { ...status, questions: [...status.questions, await this.#question(event)] }
+      case 'answered':
+        return status
+      case 'snapshot':
+        return this.#snapshot(event)
+      case 'end':
+        this.#end = event
+        return { ...status, state: event.state, questions: [] }
+      default:
+        return status
+    }
+  }
+
+  async #snapshot(event: Extract<TaskEvent, { type: 'snapshot' }>): Promise<TaskStatus<Capability>> {
+    return {
+      state: event.state,
+      fraction: event.fraction,
+      note: event.note,
+      partial: event.partial === undefined ? undefined : await this.#partial(event.partial),
+      questions: await Promise.all(event.questions.map((question) => this.#question(question))),
+    }
+  }
+
+  #partial(data: JsonValue): Promise<unknown> {
+    return this.#parse(this.#options.contract.schemas.partial, data, 'partial')
+  }
+
+  async #question({ question_id, data }: TaskQuestion): Promise<TaskQuestionOf<Capability>> {
+    const { question: schema, answer: answers } = this.#options.contract.schemas
+    return {
+      question: await this.#parse(schema, data, 'question'),
+      answer: async (answer) => {
+        // The original value is sent; the other side parses it.
+        if (answers) await checkNullish(answers, answer, 'answer')
+        const input = { task_id: this.id, question_id, answer: answer ?? null }
+        await this.#within({ timeoutMs: ASK_MS }, (signal) =>
+          this.#ask('hermes.task.input', input, signal, () => undefined),
+        )
+      },
+    }
+  }
+
+  async #parse(schema: AnySchema | undefined, value: unknown, what: string): Promise<unknown> {
+    if (!schema) return value
+    try {
+      return await checkNullish(schema, value, what, { code: 'INVALID_OUTPUT' })
+    } catch (error) {
+      throw HermesError.from(error).with({
+        message: `${this.agent} told of ${this.#options.contract.name} what its contract does not allow: ${(error as Error).message}`,
+      })
+    }
+  }
+
+  async #within<T>(
+    options: WaitOptions & { timeoutMs: number },
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const limit = this.#limit(options)
+    try {
+      return await work(limit.signal)
+    } finally {
+      limit.release()
+    }
+  }
+
+  /** A signal for the caller's time, the caller's signal and the life of the peer together; leaves no listener behind. */
+  #limit(options: WaitOptions & { timeoutMs: number }): { signal: AbortSignal; release(): void } {
+    checkTimes(options)
+    const { clock, life } = this.#options
+    const { timeoutMs, signal } = options
+    const both = new AbortController()
+    const timer = clock.after(timeoutMs, () =>
+      both.abort(
+        new HermesError('TIMEOUT', {
+          message: `${this.id}: no answer of ${this.agent} within ${timeoutMs} ms`,
+          source: 'sender',
+        }),
+      ),
+    )
+    const releases = [life, ...(signal ? [signal] : [])].map((one) => onAbort(one, () => both.abort(one.reason)))
+    return {
+      signal: both.signal,
+      release() {
+        clock.clear(timer)
+        for (const release of releases) release()
+        both.abort(new HermesError('CANCELLED', { message: 'it is over' }))
+      },
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import {
+  type ContentType,
+  type Effects,
+  isTaskEnd,
+  type JsonValue,
+  type Priority,
+  type TaskEvent,
+  type TaskQuestion,
+  type TaskState,
+} from '@hermes-peer/protocol'
+
+/** What of a task never changes. */
+export interface TaskOrigin {
+  readonly taskId: string
+  /** The authenticated sender of the submit: nobody else may ask anything of it. */
+  readonly owner: string
+  readonly messageId: string
+  readonly capability: string
+  readonly effects: Effects
+  readonly correlationId: string | undefined
+  readonly traceId: string
+  readonly priority: Priority
+  readonly path: readonly string[]
+  readonly contentType: ContentType
+  readonly payloadSha256: string
+  /** Wall clock, ms. */
+  readonly acceptedAt: number
+  /** It has to end this long after it was accepted, ms. */
+  readonly budgetMs: number
+}
+
+export type Folded = Extract<TaskEvent, { type: 'snapshot' }>
+/** An event before it has its number. */
+export type TaskNews = TaskEvent extends infer E ? (E extends TaskEvent ? Omit<E, 'n' | 'at'> : never) : never
+
+/** One accepted piece of work: its origin, what has happened, and how much of that is stored. */
+export class Task {
+  readonly origin: TaskOrigin
+  /** The payload of the submit as it came; let go of at the end. */
+  payload: Uint8Array
+  state: TaskState
+  /** As far as it is stored: what others are told. */
+  storedState: TaskState
+  /** Numbers given, and stored, so far. */
+  last: number
+  stored: number
+  /** Kept events in order; what was before is folded. */
+  events: TaskEvent[] = []
+  /** Bytes of the kept events, about. */
+  bytes = 0
+  folded: Folded | undefined
+  /** Wall clock, ms; 0 while it has not ended. */
+  endedAt: number
+
+  constructor(
+    origin: TaskOrigin,
+    payload: Uint8Array,
+    at: { state: TaskState; last: number; folded: Folded | undefined; endedAt: number },
+  ) {
+    this.origin = origin
+    this.payload = payload
+    this.state = at.state
+    this.storedState = at.state
+    this.last = at.last
+    this.stored = at.last
+    this.folded = at.folded
+    this.endedAt = at.endedAt
+  }
+
+  get ended(): boolean {
+    return isTaskEnd(this.state)
+  }
+
+  /** Numbers an event and takes it in; the caller sees to it that it is stored. */
+  add(news: TaskNews, at: number): TaskEvent {
+    const event = { ...news, n: ++this.last, at } as TaskEvent
+    this.events.push(event)
+    this.bytes += sizeOf(event)
+    if (event.type === 'state' || event.type === 'end') this.state = event.state
+    if (event.type === 'end') this.endedAt = at
+    return event
+  }
+
+  /** Folds the oldest events until the bounds hold; returns the numbers of those that are gone. The newest one always stays. */
+  fold(most: { events: number; bytes: number }): number[] {
+    const gone: number[] = []
+    while (this.events.length > 1 && (this.events.length > most.events || this.bytes > most.bytes)) {
+      const oldest = this.events.shift() as TaskEvent
+      this.bytes -= sizeOf(oldest)
+      this.folded = foldInto(this.folded, oldest)
+      gone.push(oldest.n)
+    }
+    return gone
+  }
+
+  /** Takes in what was stored in an earlier life, in order. */
+  restore(events: readonly TaskEvent[]): void {
+    this.events = [...events]
+    this.bytes = events.reduce((sum, event) => sum + sizeOf(event), 0)
+  }
+}
+
+function foldInto(before: Folded | undefined, event: TaskEvent): Folded {
+  const base = before ?? { type: 'snapshot' as const, state: 'accepted' as TaskState, questions: [] }
+  const next = { ...base, n: event.n, at: event.at }
+  switch (event.type) {
+    case 'state':
+      // Back in the queue after a restart, or on with the work: nobody waits for an answer any more.
+      return { ...next, state: event.state, questions: event.state === 'input_required' ? base.questions : [] }
+    case 'progress':
+      return { ...next, fraction: event.fraction, ...(event.note === undefined ? {} : { note: event.note }) }
+    case 'partial':
+      return { ...next, partial: event.data }
+    case 'question':
+      return { ...next, questions: [...base.questions, questionOf(event)] }
+    case 'answered':
+      return { ...next, questions: base.questions.filter(({ question_id }) => question_id !== event.question_id) }
+    default:
+      return next
+  }
+}
+
+const questionOf = ({ question_id, data }: TaskQuestion): TaskQuestion => ({ question_id, data })
+
+/** Bytes of the envelope of one event beside its data. */
+const EVENT_ROOM = 96
+
+function sizeOf(event: TaskEvent): number {
+  return EVENT_ROOM + JSON.stringify(event as unknown as JsonValue).length
+}

@@ -1,0 +1,41 @@
+import { broadcastTopic, decodePayload, deepFreeze, HermesError, LIMITS, readEventPayload } from '@hermes-peer/protocol'
+import type { ReceivedEvent } from './api.ts'
+import type { Inbox } from './delivery/inbox.ts'
+import type { Directory } from './directory/directory.ts'
+import type { Network } from './network/network.ts'
+import type { Telemetry } from './telemetry/events.ts'
+
+export interface TopicsOptions {
+  readonly networkName: string
+  readonly network: Network
+  readonly inbox: Inbox
+  readonly directory: Directory
+  readonly telemetry: Telemetry
+  deliver(event: ReceivedEvent): void
+}
+
+/** Receives the broadcasts of a topic from now on; returns the way to leave it. */
+export type JoinTopic = (topic: string) => () => void
+
+export function createTopics(options: TopicsOptions): JoinTopic {
+  const { networkName, network, inbox, directory, telemetry, deliver } = options
+  return (topic) =>
+    network.subscribe(broadcastTopic(networkName, topic), ({ data }) => {
+      try {
+        if (data.length > LIMITS.broadcast) throw new HermesError('LIMIT_EXCEEDED')
+        const { header, payload, from, contentType } = inbox.receiveBroadcast(topic, data, (sender, fingerprint) => {
+          const entry = directory.get(sender)
+          return entry?.key.fingerprint === fingerprint ? entry.key : undefined
+        })
+        const event = readEventPayload(decodePayload(contentType, payload))
+        const { message_id: messageId, correlation_id: correlationId, trace_id: traceId } = header
+        telemetry.emit('event.received', { messageId, correlationId, traceId, from, name: topic })
+        deliver({ kind: 'topic', name: topic, sender: from, data: deepFreeze(event.data), messageId, traceId })
+        return 'accept'
+      } catch (error) {
+        const refusal = HermesError.from(error)
+        telemetry.emit('envelope.refused', { code: refusal.code, reason: refusal.message, from: `topic:${topic}` })
+        return refusal.code === 'BAD_SIGNATURE' || refusal.code === 'MALFORMED' ? 'reject' : 'ignore'
+      }
+    })
+}
