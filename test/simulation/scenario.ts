@@ -1,6 +1,8 @@
 import { createEnvelopeFaults, type FaultKind, type SeededRandom, testNetwork } from '@hermes-peer/testkit'
 import type { Peer, SendFilter } from 'hermes-peer'
+import { createAttack } from './attack.ts'
 import { CHECKERS, type Observed, type RunLog } from './checkers.ts'
+import { count, sum, tally } from './tally.ts'
 import { type HandlerRun, type MadeCall, makeCall, provideWork } from './workload.ts'
 
 export interface ScenarioOptions {
@@ -154,17 +156,6 @@ export async function runScenario({ seed, workMs = 40_000, peers = 5 }: Scenario
     endedAt: net.timeline.now(),
   }
   const hash = net.trace.hash()
-  if (process.env.SIM_MSG) {
-    for (const { at, agentId, life, event } of observed) {
-      if (
-        JSON.stringify(event).includes(process.env.SIM_MSG) ||
-        event.type === 'link.down' ||
-        event.type === 'link.up' ||
-        event.type === 'window.gap'
-      )
-        console.log(at.toFixed(1), agentId, life, JSON.stringify(event).slice(0, 330))
-    }
-  }
   const hits = net.faults.hits
   await net[Symbol.asyncDispose]()
   return {
@@ -241,57 +232,4 @@ function createPlan({
     add('restart', at + random.int(100, 5_000), 0, agent)
   }
   return steps.sort((a, b) => a.at - b.at)
-}
-
-interface SeenFrame {
-  from: string
-  to: string
-  frame: Uint8Array
-  deliver: (frame: Uint8Array) => void
-  draw: SeededRandom
-}
-
-/** Somebody in the path who repeats what was sent before, and changes bits of it. */
-function createAttack() {
-  const captured = new Map<string, Uint8Array[]>()
-  const forged = new Set<string>()
-  let replayed = 0
-  return {
-    forged,
-    replayed: () => replayed,
-    onFrame({ from, to, frame, deliver, draw }: SeenFrame): void {
-      const key = `${from} ${to}`
-      const kept = captured.get(key) ?? []
-      captured.set(key, kept)
-      if (kept.length < 50) kept.push(Uint8Array.from(frame))
-      if (kept.length > 1 && draw.chance(0.02)) {
-        replayed++
-        deliver(draw.pick(kept))
-      }
-      if (draw.chance(0.02)) {
-        // One character of the message id: a whole new piece of work, if anybody believed it.
-        const changed = Uint8Array.from(frame)
-        const text = Buffer.from(changed.buffer).toString('latin1')
-        const at = text.indexOf('"msg_') + 6
-        if (at > 6) {
-          changed[at] = changed[at] === 0x41 ? 0x42 : 0x41
-          forged.add(
-            Buffer.from(changed.buffer)
-              .toString('latin1')
-              .slice(at - 5, at + 15),
-          )
-          deliver(changed)
-        }
-      }
-    },
-  }
-}
-
-const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
-const count = <T>(items: readonly T[], fits: (item: T) => boolean) => items.filter(fits).length
-
-function tally(codes: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const code of codes) counts[code] = (counts[code] ?? 0) + 1
-  return counts
 }

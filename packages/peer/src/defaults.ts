@@ -78,8 +78,8 @@ export const DEFAULTS = {
   taskBudgetMs: 60 * MINUTE,
   /** Its end is told for this long. */
   taskKeptMs: 24 * 60 * MINUTE,
-  /** How long one question for news waits for some. */
-  taskWatchMs: 30 * SECOND,
+  /** How long one question for news waits for some: one that is lost beside a living link is noticed not much later. */
+  taskWatchMs: 8 * SECOND,
   /** Such questions that wait at a time, per task. */
   taskWatchers: 16,
   /** After a restart a task waits this long for its capability to be provided again. */

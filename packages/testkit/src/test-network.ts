@@ -130,7 +130,8 @@ class MemoryTestNetwork implements TestNetwork {
     const key = this.#key(agentId)
     const sendFilter = this.#options.sendFilter?.(agentId)
     const first = [...this.#lives.values()].find(({ peer }) => peer.addresses.length > 0)?.peer.addresses[0]
-    const network = this.#world.network({ peerId: this.peerId(agentId) })
+    const { listen } = options
+    const network = this.#world.network({ peerId: this.peerId(agentId), ...(listen ? { listen } : {}) })
     const peer = createPeerWith(
       { preset: 'none', ...(first ? { bootstrap: [first] } : {}), ...options, agentId },
       {

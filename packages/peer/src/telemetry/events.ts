@@ -84,6 +84,8 @@ export interface EventMap {
   'task.state': Ids & { taskId: string; capability: string; from: string; state: string; code?: string | undefined }
   /** The other side: an agent has stored a task of ours. */
   'task.acknowledged': Ids & { taskId: string; agentId: string }
+  /** Its news go on after `after` once the agent can be asked again. */
+  'task.resumed': { taskId: string; agentId: string; after: number }
   /** A draft that nobody has acknowledged is sent again. */
   'outbox.resent': Ids & { agentId: string; attempt: number }
   /** Something could not be stored; it is tried again unless it was refused for it. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { HermesError } from '@hermes-peer/protocol'
 import type { Channel, DialTarget, FoundPeer, Gossip, Network, NetworkEvents, Verdict } from 'hermes-peer'
 import { demandAddress, parseAddress } from './address.ts'
@@ -288,7 +289,11 @@ function firstOf(...signals: AbortSignal[]): { signal: AbortSignal; release(): v
   const follow = (event: Event) => controller.abort((event.target as AbortSignal).reason)
   for (const one of signals) {
     if (one.aborted) controller.abort(one.reason)
-    else one.addEventListener('abort', follow)
+    else {
+      // Any number of operations follow the life of one network.
+      setMaxListeners(0, one)
+      one.addEventListener('abort', follow)
+    }
   }
   return {
     signal: controller.signal,

@@ -17,6 +17,7 @@ import type { Journal, JournalChange } from '../../journal/journal.ts'
 import type { Link } from '../../link/link.ts'
 import type { Links } from '../../link/links.ts'
 import type { Random } from '../../random.ts'
+import { onAbort } from '../../signals.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import type { Pending, PendingAttempt } from '../pending.ts'
 
@@ -275,15 +276,15 @@ class JournaledDrafts implements Drafts {
 
   #pause(ms: number): Promise<void> {
     const { clock } = this.#options
-    const { signal } = this.#stop
     return new Promise((resolve) => {
-      const end = (): void => {
-        clock.clear(timer)
-        signal.removeEventListener('abort', end)
+      const timer = clock.after(ms, () => {
+        release()
         resolve()
-      }
-      const timer = clock.after(ms, end)
-      signal.addEventListener('abort', end, { once: true })
+      })
+      const release = onAbort(this.#stop.signal, () => {
+        clock.clear(timer)
+        resolve()
+      })
     })
   }
 

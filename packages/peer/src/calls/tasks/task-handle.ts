@@ -20,6 +20,7 @@ import type { Tunables } from '../../defaults.ts'
 import type { Link } from '../../link/link.ts'
 import type { Random } from '../../random.ts'
 import { onAbort } from '../../signals.ts'
+import type { Telemetry } from '../../telemetry/events.ts'
 import { checkNullish } from '../nullish.ts'
 import type { AskRuntime } from '../system.ts'
 import type { OwnTask, OwnTasks } from './own-tasks.ts'
@@ -34,6 +35,7 @@ export interface TaskHandleOptions {
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
+  readonly telemetry: Telemetry
   /** Ends when the peer stops. */
   readonly life: AbortSignal
   reach(agentId: string, signal: AbortSignal): Promise<Link>
@@ -42,7 +44,9 @@ export interface TaskHandleOptions {
 /** How long `status`, `cancel` and answers try to reach the agent unless told otherwise, ms. */
 const ASK_MS = 10_000
 /** Room for the way there and back beside what a watch waits at the other end, ms. */
-const WATCH_GRACE_MS = 10_000
+const WATCH_GRACE_MS = 2_000
+/** How long one try of what is answered at once is waited for before the next, ms. */
+const TRY_MS = 3_000
 
 export function createTaskHandle(options: TaskHandleOptions): TaskHandle {
   return new RemoteTask(options)
@@ -73,10 +77,11 @@ class RemoteTask implements TaskHandle {
       // Several answers where there is much news: each goes on where the last one ended, and none waits at the other end.
       for (let after = 0; ; ) {
         let page: TaskWatchOutput
+        const { acknowledged } = task
         try {
           page = await this.#ask('hermes.task.watch', { task_id: this.id, after }, signal, readTaskWatchOutput)
         } catch (error) {
-          if (!task.acknowledged && HermesError.from(error).code === 'TASK_NOT_FOUND') return status
+          if (!acknowledged && HermesError.from(error).code === 'TASK_NOT_FOUND') return status
           throw error
         }
         for (const event of page.events) {
@@ -165,23 +170,22 @@ class RemoteTask implements TaskHandle {
 
   /** One long poll, repeated until it is answered: across lost links, restarts, and while the submit is still on its way. */
   async #watch(after: number, signal: AbortSignal): Promise<TaskWatchOutput> {
-    const { task, own, tunables } = this.#options
+    const { task, own, tunables, telemetry } = this.#options
     for (let failures = 0; ; failures++) {
       if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
       if (task.rejected) throw task.rejected
+      // As it was when this was asked: its ack may overtake the answer that there was no such task yet.
+      const { acknowledged } = task
       try {
         const timeoutMs = tunables.taskWatchMs + WATCH_GRACE_MS
-        return await this.#once(
-          'hermes.task.watch',
-          { task_id: this.id, after },
-          signal,
-          readTaskWatchOutput,
-          timeoutMs,
-        )
+        const input = { task_id: this.id, after }
+        const page = await this.#once('hermes.task.watch', input, signal, readTaskWatchOutput, timeoutMs)
+        if (failures > 0 && after > 0) telemetry.emit('task.resumed', { taskId: this.id, agentId: this.agent, after })
+        return page
       } catch (thrown) {
         if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
         const error = HermesError.from(thrown)
-        const onItsWay = error.code === 'TASK_NOT_FOUND' && !task.acknowledged
+        const onItsWay = error.code === 'TASK_NOT_FOUND' && !acknowledged
         if (!onItsWay && !error.retryable && error.code !== 'TIMEOUT') throw error
         await this.#pause(failures, Math.max(error.retryAfterMs ?? 0, 0), signal, (wake) =>
           onItsWay ? own.watch(this.id, wake) : () => undefined,
@@ -195,7 +199,7 @@ class RemoteTask implements TaskHandle {
     for (let failures = 0; ; failures++) {
       if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
       try {
-        return await this.#once(capability, input, signal, read, this.#options.tunables.taskWatchMs + WATCH_GRACE_MS)
+        return await this.#once(capability, input, signal, read, TRY_MS)
       } catch (thrown) {
         if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
         const error = HermesError.from(thrown)
@@ -229,13 +233,15 @@ class RemoteTask implements TaskHandle {
     return new Promise((resolve) => {
       const end = (): void => {
         clock.clear(timer)
-        signal.removeEventListener('abort', end)
+        release()
         stop()
         resolve()
       }
       const timer = clock.after(Math.max(leastMs, random.next() * most), end)
-      signal.addEventListener('abort', end, { once: true })
-      const stop = early(end)
+      let stop = (): void => undefined
+      let release = (): void => undefined
+      stop = early(end)
+      release = onAbort(signal, end)
     })
   }
 

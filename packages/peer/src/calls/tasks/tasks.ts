@@ -55,7 +55,7 @@ export function createTasks(options: TasksOptions): Tasks {
     reach,
   })
   drafts = createDrafts({ ...options, ends: submitter.ends })
-  const common = { own, submitter, ask, clock, random, tunables, life: life.signal, reach }
+  const common = { own, submitter, ask, clock, random, tunables, telemetry, life: life.signal, reach }
 
   return {
     async start() {
