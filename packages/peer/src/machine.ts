@@ -3,6 +3,7 @@ import { HermesError } from '@hermes-peer/protocol'
 import { systemClock } from './clock.ts'
 import { allowList, allowListFile } from './identity/allow-list.ts'
 import { fileEpochStore } from './identity/epoch.ts'
+import { createKeyCheck } from './identity/key-check.ts'
 import { loadOrCreateKey } from './identity/key-file.ts'
 import { memoryPins, pinFile, pinning } from './identity/pins.ts'
 import { openPrivateFolder, type PrivateFolder } from './identity/private-folder.ts'
@@ -20,6 +21,7 @@ export function machineSeams(): Seams {
   return {
     clock,
     random,
+    keys: createKeyCheck(),
     loopUtilization() {
       const now = performance.eventLoopUtilization()
       const share = performance.eventLoopUtilization(now, utilization).utilization

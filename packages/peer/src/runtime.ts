@@ -5,14 +5,10 @@ import {
   HermesError,
   isHermesError,
   LIMITS,
-  type PublicKey,
   providerCid,
-  publicKey,
   readHeartbeatPayload,
   toBase64url,
-  toHex,
 } from '@hermes-peer/protocol'
-import { LRUCache } from 'lru-cache'
 import type { ReceivedEvent } from './api.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
 import type { Provided } from './calls/job.ts'
@@ -73,27 +69,13 @@ export interface Runtime {
   joinTopic(topic: string): () => void
 }
 
-/** Public keys remembered as checked: the curve check costs a millisecond. */
-const MOST_KEYS = 10_000
-
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
-  const { clock, random } = seams
+  const { clock, random, keys } = seams
   const { key, trust, network, journal } = opened
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
-
-  const checked = new LRUCache<string, PublicKey>({ max: MOST_KEYS })
-  const keys = (raw: Uint8Array): PublicKey => {
-    const name = toHex(raw)
-    let found = checked.get(name)
-    if (!found) {
-      found = publicKey(raw)
-      checked.set(name, found)
-    }
-    return found
-  }
 
   let announcing = true
   const duplicate = (error: HermesError): void => {

@@ -2,6 +2,7 @@ import type { SigningKey } from '@hermes-peer/protocol'
 import type { Clock } from './clock.ts'
 import type { SendFilter } from './delivery/outbox.ts'
 import type { EpochStore } from './identity/epoch.ts'
+import type { KeyCheck } from './identity/key-check.ts'
 import type { Trust } from './identity/trust.ts'
 import type { Journal } from './journal/journal.ts'
 import type { Network } from './network/network.ts'
@@ -12,6 +13,8 @@ import type { Random } from './random.ts'
 export interface Seams {
   readonly clock: Clock
   readonly random: Random
+  /** Admits public keys; peers of one test network share it, as the check is dear. */
+  readonly keys: KeyCheck
   /** Everything that needs a disk or a socket; called once, by `start`. */
   open(settings: Settings, report: (text: string) => void): Promise<Opened>
   /** Share of time that the event loop was busy, 0..1, since the last call. */

@@ -2,6 +2,7 @@ import { type Capability, checkName, HermesError, peerIdOf, type SigningKey, sig
 import {
   type AnyEvent,
   allowList,
+  createKeyCheck,
   createMemoryJournal,
   createPeerWith,
   type EpochStore,
@@ -89,6 +90,7 @@ class MemoryTestNetwork implements TestNetwork {
   readonly #world
   readonly #lives = new Map<string, Life>()
   readonly #keys = new Map<string, SigningKey>()
+  readonly #checkKey = createKeyCheck()
   readonly #epochs = new Map<string, EpochStore>()
   readonly #journals = new Map<string, Journal>()
   readonly #calls: ObservedCall[] = []
@@ -137,6 +139,7 @@ class MemoryTestNetwork implements TestNetwork {
       {
         clock,
         random,
+        keys: this.#checkKey,
         loopUtilization: () => 0,
         ...(sendFilter ? { sendFilter } : {}),
         open: async () => ({

@@ -81,7 +81,10 @@ class AgentDirectory implements Directory {
   readonly #entries = new Map<string, Entry>()
   readonly #watchers = new Set<Watcher>()
   /** Last report of agents that have left: gossip does not keep order, and an older one must not bring them back. */
-  readonly #departed = new LRUCache<string, { epoch: number; counter: number }>({ max: 1000 })
+  readonly #departed = new LRUCache<string, { epoch: number; counter: number }>({
+    maxSize: 1000,
+    sizeCalculation: () => 1,
+  })
   /** Waits of `find` for somebody who offers a capability. */
   readonly #hopes = new Set<() => void>()
   readonly #manifests = new Map<string, Promise<Manifest>>()

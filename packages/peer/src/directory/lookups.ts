@@ -23,7 +23,7 @@ export interface Lookups {
 const MOST = 1000
 
 export function createLookups({ clock, tunables, search }: LookupsOptions): Lookups {
-  const last = new LRUCache<string, number>({ max: MOST })
+  const last = new LRUCache<string, number>({ maxSize: MOST, sizeCalculation: () => 1 })
   const running = new Map<string, { done: Promise<void>; stop: AbortController }>()
 
   const begin = (capability: string): Promise<void> => {

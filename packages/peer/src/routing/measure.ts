@@ -34,7 +34,7 @@ interface Entry {
 const NOTHING: Measured = { calls: 0, success: 1, p50Ms: undefined, inFlight: 0 }
 
 export function createMeasurements({ tunables }: { tunables: Tunables }): Measurements {
-  const entries = new LRUCache<string, Entry>({ max: 10_000 })
+  const entries = new LRUCache<string, Entry>({ maxSize: 10_000, sizeCalculation: () => 1 })
   const entry = (agentId: string, capability: string): Entry => {
     const key = `${agentId}#${capability}`
     let found = entries.get(key)

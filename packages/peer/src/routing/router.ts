@@ -52,7 +52,10 @@ const MOST_INTERACTIONS = 1000
 export function createRouter(options: RouterOptions): Router {
   const { agentId, directory, measurements, random, tunables } = options
   const acceptsInput = createSchemaFilter()
-  const affinity = new LRUCache<string, { agentId: string; plan: boolean }>({ max: MOST_INTERACTIONS })
+  const affinity = new LRUCache<string, { agentId: string; plan: boolean }>({
+    maxSize: MOST_INTERACTIONS,
+    sizeCalculation: () => 1,
+  })
 
   const entryOf = (entry: Entry, capability: string): CapabilityEntry | undefined =>
     entry.manifest?.capabilities.find(({ name }) => name === capability)

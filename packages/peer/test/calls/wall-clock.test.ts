@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createPeerWith } from '../../src/create-peer.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
 import { memoryEpochStore } from '../../src/identity/epoch.ts'
+import { createKeyCheck } from '../../src/identity/key-check.ts'
 import { createMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { keyNamed } from '../identity/support.ts'
 import { realPeer, until } from './team.ts'
@@ -42,6 +43,7 @@ async function scene() {
       {
         clock,
         random: random.fork(name),
+        keys: createKeyCheck(),
         loopUtilization: () => 0,
         open: async () => ({
           key,
