@@ -78,7 +78,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
   const { clock, random } = seams
-  const { key, trust, network } = opened
+  const { key, trust, network, journal } = opened
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
 
@@ -389,6 +389,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     caller,
 
     async start() {
+      await journal.open()
       network.observe({})
       links.start()
       await network.start()
@@ -433,6 +434,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       inbox.close()
       clock.clear(sweeping)
       await network.stop()
+      await journal.close()
       telemetry.emit('peer.stopped', { agentId })
     },
 

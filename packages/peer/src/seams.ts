@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts'
 import type { SendFilter } from './delivery/outbox.ts'
 import type { EpochStore } from './identity/epoch.ts'
 import type { Trust } from './identity/trust.ts'
+import type { Journal } from './journal/journal.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import type { Random } from './random.ts'
@@ -24,6 +25,8 @@ export interface Opened {
   readonly epochs: EpochStore
   readonly trust: Trust
   readonly network: Network
+  /** Not open yet: `start` opens it before anything is answered, `stop` closes it last. */
+  readonly journal: Journal
   /** Further addresses to join through, read when the network is up. */
   neighbours(): readonly string[]
   /** Makes this peer findable for neighbours; returns the way to end that. */

@@ -2,6 +2,7 @@ import { type Capability, checkName, HermesError, peerIdOf, type SigningKey, sig
 import {
   type AnyEvent,
   allowList,
+  createMemoryJournal,
   createPeerWith,
   type EpochStore,
   memoryEpochStore,
@@ -12,6 +13,7 @@ import {
 import type { Duration } from './clock/duration.ts'
 import type { ManualClock } from './clock/manual-clock.ts'
 import { createTimeline, type Timeline } from './clock/timeline.ts'
+import { createSimulatedDisk, type SimulatedDisk } from './journal/simulated-disk.ts'
 import type { WorldFaults } from './network/faults.ts'
 import type { WorldSettings } from './network/settings.ts'
 import { createMemoryWorld } from './network/world.ts'
@@ -60,6 +62,8 @@ export interface TestNetwork extends AsyncDisposable {
   /** Hears every event of every peer; returns the way to stop. */
   onEvent(listener: (agentId: string, event: AnyEvent) => void): () => void
   peerId(agentId: string): string
+  /** The disk of that agent's machine; it outlives each crash, and can be told to fail. */
+  disk(agentId: string): SimulatedDisk
   readonly faults: WorldFaults
   readonly timeline: Timeline
   readonly random: SeededRandom
@@ -88,6 +92,7 @@ class MemoryTestNetwork implements TestNetwork {
   readonly #lives = new Map<string, Life>()
   readonly #keys = new Map<string, SigningKey>()
   readonly #epochs = new Map<string, EpochStore>()
+  readonly #disks = new Map<string, SimulatedDisk>()
   readonly #calls: ObservedCall[] = []
   readonly #listeners = new Set<(agentId: string, event: AnyEvent) => void>()
   #life = 0
@@ -109,6 +114,15 @@ class MemoryTestNetwork implements TestNetwork {
 
   peerId(agentId: string): string {
     return peerIdOf(this.#key(agentId).publicKey.raw)
+  }
+
+  disk(agentId: string): SimulatedDisk {
+    let disk = this.#disks.get(agentId)
+    if (!disk) {
+      disk = createSimulatedDisk({ random: this.random.fork(`disk:${agentId}`) })
+      this.#disks.set(agentId, disk)
+    }
+    return disk
   }
 
   async peer(agentId: string, options: Omit<PeerOptions, 'agentId'> = {}): Promise<Peer> {
@@ -135,11 +149,15 @@ class MemoryTestNetwork implements TestNetwork {
         random,
         loopUtilization: () => 0,
         ...(sendFilter ? { sendFilter } : {}),
-        open: async () => ({
+        open: async ({ journal, tunables }) => ({
           key,
           epochs: this.#epoch(agentId),
           trust: this.#trust(),
           network,
+          journal:
+            journal === false
+              ? createMemoryJournal({ limits: tunables })
+              : this.disk(agentId).journal({ clock, limits: tunables }),
           neighbours: () => [],
           announce: () => () => undefined,
         }),
@@ -163,6 +181,7 @@ class MemoryTestNetwork implements TestNetwork {
       })
     this.#lives.delete(agentId)
     life.clock.halt()
+    this.#disks.get(agentId)?.crash()
     this.faults.crash(this.peerId(agentId))
   }
 

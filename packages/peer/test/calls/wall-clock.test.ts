@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import { createPeerWith } from '../../src/create-peer.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
 import { memoryEpochStore } from '../../src/identity/epoch.ts'
+import { createMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { keyNamed } from '../identity/support.ts'
 import { realPeer, until } from './team.ts'
 
@@ -46,6 +47,7 @@ async function scene() {
           key,
           trust,
           network,
+          journal: createMemoryJournal(),
           epochs: memoryEpochStore(),
           neighbours: () => [],
           announce: () => () => undefined,
