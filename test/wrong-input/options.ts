@@ -84,6 +84,9 @@ export const optionsEdge: Edge = {
     option('identity', 5, 'that is a number'),
     option('folder', '', 'that is empty'),
     option('folder', ['x'], 'that is a list'),
+    option('journal', '', 'that is empty', { remedy: /path of a folder, or false/ }),
+    option('journal', true, 'that is true', { remedy: /path of a folder, or false/ }),
+    option('journal', null, 'that is null'),
     option('listen', '/ip4/127.0.0.1/tcp/0', 'that is a text', { remedy: /list/ }),
     option('listen', [], 'without an address', { remedy: /at least one/ }),
     option('listen', ['/ip4/0.0.0.0/tcp/0'], 'on all interfaces under the local preset', {

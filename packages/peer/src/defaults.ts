@@ -146,6 +146,14 @@ export const DEFAULTS = {
   successWeight: 0.1,
   /** Score difference that counts as equal when two are drawn. */
   nearEqual: 0.05,
+
+  /** Commits, and bytes of them, that wait for the journal; then `QUEUE_FULL`. Some seconds of a slow disk. */
+  journalWaitingCommits: 10_000,
+  journalWaitingBytes: 64 * MiB,
+  /** One value of the journal: an envelope with all around it; what is larger is kept in parts. */
+  journalValueBytes: 4 * MiB,
+  /** Left free on the disk of the journal, so that it can tidy up and open again: commits that would eat it are refused. */
+  journalSpareBytes: 16 * MiB,
 } as const
 
 /** The numbers that can be set; each stays a positive number. */

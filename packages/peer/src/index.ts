@@ -36,8 +36,11 @@ export { createKeyCheck, type KeyCheck } from './identity/key-check.ts'
 export { loadOrCreateKey } from './identity/key-file.ts'
 export { memoryPins, type PinStore, pinning } from './identity/pins.ts'
 export type { Claim, Judgement, Trust } from './identity/trust.ts'
+export { createDiskJournal, type DiskJournalOptions } from './journal/disk/disk-journal.ts'
 export type { Journal, JournalChange, JournalTable } from './journal/journal.ts'
-export { createMemoryJournal } from './journal/memory-journal.ts'
+export { createMemoryJournal, createMemoryStore, type MemoryJournalOptions } from './journal/memory-journal.ts'
+export type { JournalEntry, JournalPage, JournalStore } from './journal/store.ts'
+export { createStoredJournal, type JournalLimits, type StoredJournalOptions } from './journal/stored-journal.ts'
 export type {
   Channel,
   ChannelListener,

@@ -8,9 +8,11 @@ import { loadOrCreateKey } from './identity/key-file.ts'
 import { memoryPins, pinFile, pinning } from './identity/pins.ts'
 import { openPrivateFolder, type PrivateFolder } from './identity/private-folder.ts'
 import { anyOf, nobody, type Trust } from './identity/trust.ts'
+import { createDiskJournal } from './journal/disk/disk-journal.ts'
+import type { Journal } from './journal/journal.ts'
 import { createMemoryJournal } from './journal/memory-journal.ts'
 import type { Settings } from './options.ts'
-import { systemRandom } from './random.ts'
+import { type Random, systemRandom } from './random.ts'
 import type { Opened, Seams } from './seams.ts'
 
 /** The seams of a real peer: this machine's clock, random source, disk and network. */
@@ -60,13 +62,19 @@ export function machineSeams(): Seams {
         epochs: fileEpochStore(`${keyFile}.epoch`),
         trust,
         network,
-        journal: createMemoryJournal(),
+        journal: journalOf(settings, keyFile, random),
         neighbours: () => folder?.neighbours(settings.network) ?? [],
         announce: (addresses) =>
           folder?.announce({ key: key.publicKey.raw, network: settings.network, addresses }) ?? (() => undefined),
       } satisfies Opened
     },
   }
+}
+
+/** Beside the key, because it belongs to that identity: whoever moves the one has to move the other. */
+function journalOf({ journal, tunables }: Settings, keyFile: string, random: Random): Journal {
+  if (journal === false) return createMemoryJournal({ limits: tunables })
+  return createDiskJournal({ folder: journal ?? `${keyFile}.journal`, limits: tunables, random })
 }
 
 function trustOf(

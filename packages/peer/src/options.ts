@@ -36,6 +36,11 @@ export interface PeerOptions {
   mdns?: boolean
   /** The private folder. Default `~/.hermes-peer`. */
   folder?: string
+  /**
+   * The folder of the journal, which keeps what must survive a restart; made when it does not exist. Default: beside the key
+   * file, `<key file>.journal`. `false`: in memory, so that tasks, results and drafts end with the process.
+   */
+  journal?: string | false
   /** One paragraph for the manifest. */
   description?: string
   /** Called with one line per envelope. */
@@ -56,6 +61,7 @@ export interface Settings {
   readonly bootstrap: readonly string[]
   readonly mdns: boolean
   readonly folder: string
+  readonly journal: string | false | undefined
   readonly description: string
   readonly messageLog: ((line: MessageLogLine) => void) | undefined
   readonly tunables: Tunables
@@ -72,6 +78,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'bootstrap',
   'mdns',
   'folder',
+  'journal',
   'description',
   'messageLog',
   'tuning',
@@ -96,6 +103,7 @@ export function readOptions(options: PeerOptions): Settings {
     bootstrap: addresses(options, 'bootstrap') ?? [],
     mdns: boolean(options.mdns, 'mdns'),
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
+    journal: options.journal === false ? false : text(options, 'journal', 'must be the path of a folder, or false'),
     description: text(options, 'description') ?? '',
     messageLog: callback(options.messageLog),
     tunables: tunablesOf(options.tuning),
@@ -126,11 +134,14 @@ function refuse(field: string, why: string, hint?: string): never {
   })
 }
 
-function text(options: PeerOptions, field: 'identity' | 'folder' | 'description'): string | undefined {
+function text(
+  options: PeerOptions,
+  field: 'identity' | 'folder' | 'journal' | 'description',
+  demand = 'must be a text that is not empty',
+): string | undefined {
   const value: unknown = options[field]
   if (value === undefined) return undefined
-  if (typeof value !== 'string' || (value === '' && field !== 'description'))
-    refuse(field, 'must be a text that is not empty')
+  if (typeof value !== 'string' || (value === '' && field !== 'description')) refuse(field, demand)
   return value as string
 }
 

@@ -28,7 +28,7 @@ export interface Opened {
   readonly epochs: EpochStore
   readonly trust: Trust
   readonly network: Network
-  /** What must survive a restart; opened by `start`, closed by `stop`. */
+  /** Not open yet: `start` opens it before anything is answered, `stop` closes it last. */
   readonly journal: Journal
   /** Further addresses to join through, read when the network is up. */
   neighbours(): readonly string[]

@@ -2,6 +2,18 @@ export type { Duration } from './clock/duration.ts'
 export type { ClockOptions, ManualClock } from './clock/manual-clock.ts'
 export { createTimeline, manualClock, type Timeline, type TimelineOptions } from './clock/timeline.ts'
 export { type ChannelCheck, type ChannelPair, channelCompliance, type MakeChannelPair } from './compliance/channel.ts'
+export {
+  type JournalCheck,
+  type JournalHome,
+  journalCompliance,
+  type MakeJournalHome,
+} from './compliance/journal.ts'
+export {
+  createSimulatedDisk,
+  type DiskFault,
+  type SimulatedDisk,
+  type SimulatedDiskOptions,
+} from './journal/simulated-disk.ts'
 export { createEnvelopeFaults, type EnvelopeFaults, type EnvelopeFaultsOptions } from './network/envelope-faults.ts'
 export type { WorldFaults } from './network/faults.ts'
 export type { GossipChances } from './network/gossip.ts'

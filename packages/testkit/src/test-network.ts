@@ -6,7 +6,6 @@ import {
   createMemoryJournal,
   createPeerWith,
   type EpochStore,
-  type Journal,
   memoryEpochStore,
   type Peer,
   type PeerOptions,
@@ -15,6 +14,7 @@ import {
 import type { Duration } from './clock/duration.ts'
 import type { ManualClock } from './clock/manual-clock.ts'
 import { createTimeline, type Timeline } from './clock/timeline.ts'
+import { createSimulatedDisk, type SimulatedDisk } from './journal/simulated-disk.ts'
 import type { WorldFaults } from './network/faults.ts'
 import type { WorldSettings } from './network/settings.ts'
 import { createMemoryWorld } from './network/world.ts'
@@ -63,6 +63,8 @@ export interface TestNetwork extends AsyncDisposable {
   /** Hears every event of every peer; returns the way to stop. */
   onEvent(listener: (agentId: string, event: AnyEvent) => void): () => void
   peerId(agentId: string): string
+  /** The disk of that agent's machine; it outlives each crash, and can be told to fail. */
+  disk(agentId: string): SimulatedDisk
   readonly faults: WorldFaults
   readonly timeline: Timeline
   readonly random: SeededRandom
@@ -92,7 +94,7 @@ class MemoryTestNetwork implements TestNetwork {
   readonly #keys = new Map<string, SigningKey>()
   readonly #checkKey = createKeyCheck()
   readonly #epochs = new Map<string, EpochStore>()
-  readonly #journals = new Map<string, Journal>()
+  readonly #disks = new Map<string, SimulatedDisk>()
   readonly #calls: ObservedCall[] = []
   readonly #listeners = new Set<(agentId: string, event: AnyEvent) => void>()
   #life = 0
@@ -114,6 +116,15 @@ class MemoryTestNetwork implements TestNetwork {
 
   peerId(agentId: string): string {
     return peerIdOf(this.#key(agentId).publicKey.raw)
+  }
+
+  disk(agentId: string): SimulatedDisk {
+    let disk = this.#disks.get(agentId)
+    if (!disk) {
+      disk = createSimulatedDisk({ random: this.random.fork(`disk:${agentId}`) })
+      this.#disks.set(agentId, disk)
+    }
+    return disk
   }
 
   async peer(agentId: string, options: Omit<PeerOptions, 'agentId'> = {}): Promise<Peer> {
@@ -142,12 +153,15 @@ class MemoryTestNetwork implements TestNetwork {
         keys: this.#checkKey,
         loopUtilization: () => 0,
         ...(sendFilter ? { sendFilter } : {}),
-        open: async () => ({
+        open: async ({ journal, tunables }) => ({
           key,
           epochs: this.#epoch(agentId),
           trust: this.#trust(),
           network,
-          journal: this.#journal(agentId),
+          journal:
+            journal === false
+              ? createMemoryJournal({ limits: tunables })
+              : this.disk(agentId).journal({ clock, limits: tunables }),
           neighbours: () => [],
           announce: () => () => undefined,
         }),
@@ -171,6 +185,7 @@ class MemoryTestNetwork implements TestNetwork {
       })
     this.#lives.delete(agentId)
     life.clock.halt()
+    this.#disks.get(agentId)?.crash()
     this.faults.crash(this.peerId(agentId))
   }
 
@@ -218,16 +233,6 @@ class MemoryTestNetwork implements TestNetwork {
       this.#keys.set(agentId, key)
     }
     return key
-  }
-
-  /** Outlives a crash, as a disk would. */
-  #journal(agentId: string): Journal {
-    let journal = this.#journals.get(agentId)
-    if (!journal) {
-      journal = { ...createMemoryJournal(), durable: true, close: async () => undefined }
-      this.#journals.set(agentId, journal)
-    }
-    return journal
   }
 
   #epoch(agentId: string): EpochStore {

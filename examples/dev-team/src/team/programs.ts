@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const ROLES = ['pm', 'tester', 'coder', 'reviewer'] as const
 export type Role = (typeof ROLES)[number]
@@ -37,6 +37,7 @@ export async function preparePrograms(folder: string): Promise<Programs> {
       conditions: ['@hermes-peer/source'],
       // Native, optional, and only a matter of speed.
       external: ['sodium-native'],
+      plugins: [leaveInPlace('classic-level')],
       // Packages in the older module format ask for the modules of node in their own way.
       banner: {
         js: "import { createRequire as toRequire } from 'node:module'; const require = toRequire(import.meta.url);",
@@ -46,6 +47,19 @@ export async function preparePrograms(folder: string): Promise<Programs> {
     return { execArgv: [], path: (role) => join(folder, `${role}.mjs`) }
   } catch {
     return { execArgv: process.execArgv, path: source }
+  }
+}
+
+/** A package with a native part looks for it beside itself, so it is loaded from where it is installed. */
+function leaveInPlace(name: string): object {
+  return {
+    name: `leave ${name} in place`,
+    setup(build: { onResolve(options: { filter: RegExp }, resolve: (found: { importer: string }) => object): void }) {
+      build.onResolve({ filter: new RegExp(`^${name}$`) }, ({ importer }) => ({
+        path: pathToFileURL(createRequire(importer).resolve(name)).href,
+        external: true,
+      }))
+    },
   }
 }
 

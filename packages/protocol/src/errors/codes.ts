@@ -82,6 +82,27 @@ export const ERROR_TABLE = {
     'Free space or correct the permissions of the path that is named, then start again.',
     LOCAL,
   ),
+  JOURNAL_LOCKED: row(
+    'sender',
+    false,
+    'Another process has the journal open.',
+    'Stop the other process, or give this agent a journal folder of its own.',
+    LOCAL,
+  ),
+  JOURNAL_CORRUPT: row(
+    'sender',
+    false,
+    'The journal is damaged; nothing of it was changed.',
+    'Restore its folder from a backup, or move the folder aside to begin with an empty journal: what it held is lost then.',
+    LOCAL,
+  ),
+  JOURNAL_NEWER: row(
+    'sender',
+    false,
+    'The journal was written by a newer version.',
+    'Run that version or a newer one, or move the folder aside to begin with an empty journal.',
+    LOCAL,
+  ),
   ADDRESS_IN_USE: row(
     'sender',
     false,
