@@ -29,7 +29,10 @@ describe('each checker of long work catches the fault it is there for', { timeou
       return {
         createTaskBook: (options: Parameters<typeof real.createTaskBook>[0]) =>
           // Nothing of it reaches the journal, so that nothing is found there by the next life.
-          real.createTaskBook({ ...options, journal: { ...options.journal, commit: async () => undefined } }),
+          real.createTaskBook({
+            ...options,
+            journal: { ...bound(options.journal), durable: true, commit: async () => undefined },
+          }),
       }
     })
     expect(await caughtBy(10)).toContain('acknowledgedTasksEnd')
