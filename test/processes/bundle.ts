@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
@@ -19,9 +19,9 @@ const storage: Plugin = {
  * modules through a loader of TypeScript takes seconds of processor time to start.
  */
 export async function bundle(program: string, folder: string): Promise<string> {
-  const outfile = join(folder, program.replace(/\.ts$/, '.mjs'))
+  const outfile = join(folder, basename(program).replace(/\.ts$/, '.mjs'))
   await build({
-    entryPoints: [fileURLToPath(new URL(`./${program}`, import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(program, import.meta.url))],
     outfile,
     bundle: true,
     format: 'esm',

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { levelFiles, logName } from './folder.ts'
 import { BATCH_HEADER, signOf } from './group-marker.ts'
-import { hasFragment, hasRecordWith, readLog } from './log-file.ts'
+import { hasChangedLength, hasFragment, hasRecordWith, readLog } from './log-file.ts'
 import { readManifest } from './manifest.ts'
 import { readSeal } from './seal.ts'
 import { tableFault } from './table-file.ts'
@@ -38,8 +38,9 @@ async function inspect(folder: string): Promise<void> {
   const current = await manifestName(folder)
   const manifestFile = await read(folder, current)
   const changes = readLog(manifestFile)
-  if (changes.broken !== undefined && hasFragment(manifestFile, changes.broken + 1)) {
-    throw new Fault(`${current} is damaged at byte ${changes.broken}`)
+  const { broken: torn } = changes
+  if (torn !== undefined && (hasChangedLength(manifestFile, torn) || hasFragment(manifestFile, torn + 1))) {
+    throw new Fault(`${current} is damaged at byte ${torn}`)
   }
   const manifest = readManifest(changes.records.map(({ data }) => data))
   if (!manifest) throw new Fault(`${current} makes no sense`)
@@ -71,8 +72,9 @@ async function inspect(folder: string): Promise<void> {
     }
     if (broken === undefined) continue
     // One write ends before the next begins: what has a write behind it had been stored.
-    if (number !== last || hasRecordWith(file, broken + 1, BATCH_HEADER, signOf(records))) {
-      throw new Fault(`${name} is damaged at byte ${broken}, with stored commits behind it`)
+    const behind = number !== last || hasRecordWith(file, broken + 1, BATCH_HEADER, signOf(records))
+    if (behind || hasChangedLength(file, broken)) {
+      throw new Fault(`${name} is damaged at byte ${broken}${behind ? ', with stored commits behind it' : ''}`)
     }
   }
 }

@@ -66,13 +66,19 @@ export function readFragment(file: Buffer, at: number): { type: number; data: Bu
   return { type, data: file.subarray(at + HEADER, end) }
 }
 
-/** Whether a record begins somewhere in `file[from..]` whose data, behind `before` bytes, is `sign`. */
+/** Whether a record begins at `from` or behind it whose data, after `before` bytes, is `sign`. */
 export function hasRecordWith(file: Buffer, from: number, before: number, sign: Buffer): boolean {
-  for (let found = file.indexOf(sign, from); found >= 0; found = file.indexOf(sign, found + 1)) {
-    const fragment = readFragment(file, found - before - HEADER)
+  const ahead = HEADER + before
+  for (let found = file.indexOf(sign, from + ahead); found >= 0; found = file.indexOf(sign, found + 1)) {
+    const fragment = readFragment(file, found - ahead)
     if (fragment && (fragment.type === FULL || fragment.type === FIRST)) return true
   }
   return false
+}
+
+/** Whether the broken thing is a whole fragment up to the end of the file with only its length changed: no write cut short. */
+export function hasChangedLength(file: Buffer, at: number): boolean {
+  return at + HEADER < file.length && file.readUInt32LE(at) === maskedCrc32c(file, at + 6, file.length)
 }
 
 /** Whether any sound fragment begins in `file[from..]`. */

@@ -20,7 +20,7 @@ export async function demandRoom(folder: string, bytes: number, spareBytes: numb
   const needed = 2 * bytes + spareBytes
   if (free >= needed) return
   throw new HermesError('STORAGE_FAILED', {
-    message: `journal: ${folder} cannot be written: ${mib(free)} MiB are free on its disk, ${mib(needed)} must be`,
+    message: `journal: ${folder} cannot be written: ${mib(free)} MiB are free on its disk, ${mib(needed)} MiB are needed`,
     hint: 'Free some space there; commits succeed again by themselves once there is room.',
     details: { folder, free, needed },
   })

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { bundle } from '../../processes/bundle.ts'
+
+export interface Reply {
+  readonly value?: unknown
+  readonly error?: { readonly code: string; readonly message: string; readonly hint: string }
+}
+
+/** A journal in a process of its own. */
+export interface JournalProcess {
+  readonly child: ChildProcess
+  ask(order: object): Promise<Reply>
+  /** Begins to write from that number on; calls back for each number that was acknowledged. */
+  write(from: number, acknowledged: (number: number) => void): void
+  kill(): Promise<void>
+}
+
+/** The program of the process in one file, made once per test file. */
+export async function journalProgram(): Promise<{ path: string; dispose(): void }> {
+  const folder = mkdtempSync(join(tmpdir(), 'hermes-test-'))
+  const path = await bundle(fileURLToPath(new URL('./child.ts', import.meta.url)), folder)
+  return { path, dispose: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+export interface LaunchOptions {
+  readonly program: string
+  readonly folder: string
+  readonly spareBytes?: number
+  /** The largest file it may write, in blocks of the shell's `ulimit -f`. */
+  readonly fileBlocks?: number
+}
+
+export function launchJournal({ program, folder, spareBytes = 1, fileBlocks }: LaunchOptions): JournalProcess {
+  const argv = [process.execPath, program, folder, String(spareBytes)]
+  const [command = '', ...args] =
+    fileBlocks === undefined ? argv : ['sh', '-c', `ulimit -f ${fileBlocks}; exec "$@"`, 'sh', ...argv]
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const exited = once(child, 'close')
+  const ask = async (order: object): Promise<Reply> => {
+    const answer = once(child, 'message')
+    child.send(order)
+    const [reply] = await Promise.race([
+      answer,
+      exited.then(([code, signal]) => {
+        throw new Error(`the process ended with ${code ?? signal} instead of answering ${JSON.stringify(order)}`)
+      }),
+    ])
+    return reply as Reply
+  }
+  return {
+    child,
+    ask,
+    write(from, acknowledged) {
+      let rest = ''
+      child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+        const lines = (rest + text).split('\n')
+        rest = lines.pop() as string
+        for (const line of lines) acknowledged(Number(line))
+      })
+      child.send({ write: from })
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
