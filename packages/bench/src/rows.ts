@@ -22,7 +22,7 @@ export const ROWS: readonly RowEntry[] = [
   {
     name: 'hermes-peer',
     label: 'a call by capability: routed, signed, encrypted, ordered, deduplicated, traced',
-    scenarios: ['latency', 'throughput', 'big', 'cold', 'idle', 'discovery', 'failover'],
+    scenarios: ['latency', 'throughput', 'big', 'cold', 'idle', 'discovery', 'failover', 'journal'],
     load: async () => (await import('./peers/hermes.ts')).row,
   },
 ]

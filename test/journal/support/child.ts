@@ -28,8 +28,8 @@ async function obey(order: Order): Promise<unknown> {
     const other = createDiskJournal({ folder: order.scratch })
     await other.open()
     await other.close()
-    process.setegid?.(order.become)
-    return process.seteuid?.(order.become)
+    process.setgid?.(order.become)
+    return process.setuid?.(order.become)
   }
   if ('get' in order) return (await journal.get('tasks', order.get))?.length
   for (let number = order.write; ; number += 3) {

@@ -59,6 +59,9 @@ export const LINES: readonly Line[] = [
   },
   { title: '  of how many', figure: 'failover.sent', digits: 0, better: 'more' },
   { title: '  longest time without an answer, ms', figure: 'failover.gapMs', digits: 0, better: 'less' },
+  { title: 'commits stored per second, one at a time', figure: 'journal.alonePerSecond', digits: 0, better: 'more' },
+  { title: '  64 in one turn, grouped', figure: 'journal.groupedPerSecond', digits: 0, better: 'more' },
+  { title: '  times as many', figure: 'journal.times', digits: 1, better: 'more' },
   {
     title: 'resident memory of an idle peer, MB',
     figure: 'idle.rssMb',

@@ -1,6 +1,7 @@
 import { big } from './big.ts'
 import { discovery } from './discovery.ts'
 import { failover } from './failover.ts'
+import { journal } from './journal.ts'
 import { latency } from './latency.ts'
 import type { Bench, Figures, Order } from './scenario.ts'
 import { throughput } from './throughput.ts'
@@ -13,6 +14,8 @@ export function measure(bench: Bench, order: Order): Promise<Figures> {
       return throughput(bench, order)
     case 'big':
       return big(bench, order)
+    case 'journal':
+      return journal(order)
     case 'discovery':
       return discovery(bench, order)
     case 'failover':
