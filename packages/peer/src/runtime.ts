@@ -7,15 +7,11 @@ import {
   HermesError,
   isHermesError,
   LIMITS,
-  type PublicKey,
   providerCid,
-  publicKey,
   readEventPayload,
   readHeartbeatPayload,
   toBase64url,
-  toHex,
 } from '@hermes-peer/protocol'
-import { LRUCache } from 'lru-cache'
 import type { ReceivedEvent } from './api.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
 import type { Provided } from './calls/job.ts'
@@ -31,6 +27,9 @@ import { createInbox, type Inbox } from './delivery/inbox.ts'
 import { createOutbox, type Outbox } from './delivery/outbox.ts'
 import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
+import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
+import { manifestFor } from './forwarding/manifest.ts'
+import { createCheckedKeys } from './identity/checked-keys.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
 import { createReconnector } from './link/reconnect.ts'
@@ -71,9 +70,6 @@ export interface Runtime {
   joinTopic(topic: string): () => void
 }
 
-/** Public keys remembered as checked: the curve check costs a millisecond. */
-const MOST_KEYS = 10_000
-
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
@@ -82,16 +78,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
 
-  const checked = new LRUCache<string, PublicKey>({ max: MOST_KEYS })
-  const keys = (raw: Uint8Array): PublicKey => {
-    const name = toHex(raw)
-    let found = checked.get(name)
-    if (!found) {
-      found = publicKey(raw)
-      checked.set(name, found)
-    }
-    return found
-  }
+  const keys = createCheckedKeys()
 
   let announcing = true
   const duplicate = (error: HermesError): void => {
@@ -153,10 +140,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           // Its new link is there already: this is no disconnect, but the end of everything between us and its former life.
           pending.disconnected(other, life, reason)
           server.callerRestarted(other, life)
+          forwarding.restarted(other, life, reason)
         }
         if (!last) return
         pending.disconnected(other, life, reason)
         server.callerLost(other)
+        forwarding.lost(other, reason)
         const graceful = reason.code === 'STOPPED' || reason.details.orderly === true
         directory.unlinked(other, graceful)
         // The dialler comes back first: both at once would only make two links of which one is closed again.
@@ -201,13 +190,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       }
       const document = typeof output?.manifest === 'string' ? fromBase64url(output.manifest) : undefined
       if (!document) throw new HermesError('MALFORMED', { message: `${other} gave no manifest` })
+      forwarding.keys.keep(other, document)
       return document
     },
     newcomer: () => beacon.introduce(),
     duplicate,
   })
   const builtIns = new Map<string, BuiltIn>([
-    ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
+    ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, manifest, forwarding.keys)) })],
     [
       'hermes.outcome',
       outcomeBuiltIn({
@@ -218,8 +208,28 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       }),
     ],
   ])
+  const forwarding: Forwarding = createForwarding({
+    agentId,
+    networkName,
+    key,
+    keys,
+    trust,
+    links,
+    outbox,
+    dedup,
+    directory,
+    pending,
+    ask,
+    clock,
+    random,
+    tunables,
+    telemetry,
+    maxEnvelopeBytes,
+    rank: (need, how) => router.rank(need, how),
+  })
   const server = createServer({
     agentId,
+    forwarding,
     links,
     outbox,
     dedup,
@@ -269,7 +279,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tunables,
     telemetry,
     dedup,
-    keyOf: (other) => directory.keyOf(other),
+    foreign: forwarding.foreign,
     events: {
       admitted: (incoming) => server.admitted(incoming),
       duplicate: (incoming, record) => server.duplicate(incoming, record),
@@ -308,7 +318,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     tunables,
     telemetry,
-    pending: (other) => pending.count(other) > 0,
+    pending: (other) => pending.count(other) > 0 || forwarding.awaits(other),
     beat: (link, reply) => outbox.heartbeat(link, reply),
   })
   const reconnector = createReconnector({
@@ -426,6 +436,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
       server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
+      forwarding.stop()
       reconnector.stop()
       keeper.stop()
       directory.stop()

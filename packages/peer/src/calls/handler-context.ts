@@ -3,14 +3,15 @@ import type { Clock } from '../clock.ts'
 import { type AnyContext, asConfirmation, type Job } from './job.ts'
 
 /** What a handler is told about the call it serves. */
-export function handlerContext(job: Job, clock: Clock): AnyContext {
-  const { header, from } = job.incoming
+export function handlerContext(job: Job, clock: Clock, forward: AnyContext['forward']): AnyContext {
+  const { header, from, via } = job.incoming
   const { contract } = job.provided
   return {
     get signal() {
       return job.signal
     },
     caller: from,
+    via,
     messageId: header.message_id,
     correlationId: header.correlation_id ?? '',
     traceId: header.trace_id,
@@ -30,5 +31,6 @@ export function handlerContext(job: Job, clock: Clock): AnyContext {
       })
     },
     needConfirmation: asConfirmation,
+    forward,
   }
 }

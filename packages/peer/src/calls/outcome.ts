@@ -4,7 +4,7 @@ import type { Tunables } from '../defaults.ts'
 import type { Dedup } from '../delivery/dedup.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { readReply } from './answer.ts'
+import { endingOf } from './answer.ts'
 import { type Attempt, type CallState, type Ending, replyOfOutcome } from './call.ts'
 import type { PendingAttempt } from './pending.ts'
 import type { AskRuntime } from './system.ts'
@@ -33,15 +33,10 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     let wake = (): void => undefined
     Object.assign(attempt.pending, {
       answered: ((incoming) => {
-        try {
-          const reply = readReply(incoming)
-          late =
-            reply.kind === 'response'
-              ? { kind: 'answer', response: reply.response }
-              : { kind: 'refused', error: reply.error }
-        } catch (error) {
-          late = { kind: 'refused', error: HermesError.from(error) }
-        }
+        const ending = endingOf(incoming)
+        // That the way is broken is known, and why it is asked.
+        if (ending.kind === 'lost') return
+        late = ending
         state.settle(attempt)
         wake()
       }) satisfies PendingAttempt['answered'],
@@ -126,7 +121,7 @@ export function outcomeBuiltIn(options: {
   mostAheadMs: number
 }): BuiltIn {
   const { dedup, epoch, now, mostAheadMs } = options
-  return (input, { agentId: from, offsetMs }) => {
+  return (input, { agentId: from, offsetMs, direct }) => {
     const { message_id, recipient_epoch, expires_at } = (input ?? {}) as Record<string, unknown>
     if (
       typeof message_id !== 'string' ||
@@ -149,9 +144,11 @@ export function outcomeBuiltIn(options: {
         },
       }
     }
+    // Who has it now was asked, and cannot be reached: this agent does not know, and must not promise anything.
+    if (record?.state === 'forwarded') return { state: 'unknown' }
     if (record && record.state !== 'refused') return { state: 'running' }
-    // Another life of this agent may have started it, and no journal tells.
-    if (recipient_epoch !== epoch) return { state: 'unknown' }
+    // Another life of this agent may have started it, and no journal tells. Over hops the life of another agent is meant.
+    if (!direct || recipient_epoch !== epoch) return { state: 'unknown' }
     // The promise comes before the word: from now on that id is refused.
     // Said by the asker's clock.
     const until = Math.min((expires_at as number) - offsetMs, now() + mostAheadMs)

@@ -66,6 +66,7 @@ export function createAskRuntime(options: {
               agentId: link.remote.agentId,
               epoch: link.remote.epoch,
               lost: (reason) => end(() => reject(HermesError.from(reason, 'PEER_UNREACHABLE'))),
+              distrusted: (error) => end(() => reject(error)),
               answered: (incoming) =>
                 end(() => {
                   try {

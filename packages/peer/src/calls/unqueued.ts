@@ -1,13 +1,19 @@
 import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkKey } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { Forwarding } from '../forwarding/forwarding.ts'
 import { errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 
 /** A capability of the runtime itself. */
-export type BuiltIn = (input: unknown, asker: { readonly agentId: string; readonly offsetMs: number }) => unknown
+export type BuiltIn = (
+  input: unknown,
+  /** `direct`: the question has not come over hops. */
+  asker: { readonly agentId: string; readonly offsetMs: number; readonly direct: boolean },
+) => unknown
 
 export interface UnqueuedOptions {
+  readonly forwarding: Pick<Forwarding, 'passOn'>
   readonly dedup: Dedup
   readonly builtIns: ReadonlyMap<string, BuiltIn>
   readonly responder: Responder
@@ -21,21 +27,31 @@ export interface Unqueued {
   event(incoming: Incoming): void
 }
 
-export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOptions): Unqueued {
+export function createUnqueued({ dedup, builtIns, forwarding, responder, event }: UnqueuedOptions): Unqueued {
+  const answer = (incoming: Incoming, name: string): void => {
+    const { header, from, leaf, payload, link, via } = incoming
+    const builtIn = builtIns.get(name)
+    let outcome: Outcome
+    try {
+      if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
+      const { input } = readRequestPayload(decodePayload(header.content_type, payload))
+      const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs, direct: via.length === 0 })
+      outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
+    } catch (error) {
+      outcome = errorOutcome(HermesError.from(error), header.content_type)
+    }
+    responder.answer(link.remote.agentId, leaf, header, outcome)
+  }
   return {
     builtIn(incoming, name) {
-      const { header, from, leaf, payload, link } = incoming
-      const builtIn = builtIns.get(name)
-      let outcome: Outcome
-      try {
-        if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
-        const { input } = readRequestPayload(decodePayload(header.content_type, payload))
-        const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs })
-        outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
-      } catch (error) {
-        outcome = errorOutcome(HermesError.from(error), header.content_type)
+      const passed = forwarding.passOn(incoming, name)
+      if (passed === undefined) {
+        answer(incoming, name)
+        return
       }
-      responder.answer(from, leaf, header, outcome)
+      void passed.then((asked) => {
+        if (!asked) answer(incoming, name)
+      })
     },
     event(incoming) {
       const { header, from, payload, leaf } = incoming
@@ -44,7 +60,8 @@ export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOp
       if (!record) throw new HermesError('BUSY')
       record.state = 'done'
       record.waiters = []
-      dedup.settle(from, record)
+      // Over hops there is no window: only this record keeps it from being heard again.
+      if (incoming.via.length === 0) dedup.settle(from, record)
       event(incoming, deepFreeze(data))
     },
   }

@@ -78,6 +78,19 @@ export interface EventMap {
   'handler.cancelled': Ids & { capability: string; from: string; reason: string }
   'handler.ended': Ids & { capability: string; from: string; code: string; ms: number; cause?: unknown }
 
+  /** Handed on; `from` is the originator, `hops` how often it has been handed on by now. */
+  'forward.sent': Ids & {
+    messageType: MessageType
+    from: string
+    to: string
+    hops: number
+    budgetMs: number
+  }
+  /** An answer was passed back; `from` made it, `to` asked. */
+  'forward.answered': Ids & { messageType: MessageType; from: string; to: string }
+  /** The agent that it was handed on to was lost before it answered. */
+  'forward.lost': Ids & { to: string; code: string }
+
   'event.received': Ids & { from: string; name: string }
   /** A listener of the user threw; the runtime goes on. */
   'listener.failed': { where: string; cause: unknown }
