@@ -68,6 +68,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     let until = Math.min(clock.monotonic() + tunables.outcomeTimeoutMs, state.spec.deadline)
     while (!late && clock.monotonic() < until && !state.signal.aborted) {
       let answer: Record<string, unknown>
+      let by = attempt.agentId
       try {
         const link = await directory.reach(attempt.agentId, state.signal)
         if (late) break
@@ -79,21 +80,28 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
             recipient_epoch: attempt.recipientEpoch,
             expires_at: clock.now() + Math.max(0, Math.ceil(state.leftMs)) + 2 * tunables.clockToleranceMs,
           },
-          { timeoutMs: Math.max(1, until - clock.monotonic()), signal: state.signal, traceId: state.spec.traceId },
+          {
+            timeoutMs: Math.max(1, until - clock.monotonic()),
+            signal: state.signal,
+            traceId: state.spec.traceId,
+            answeredBy: (agentId) => {
+              by = agentId
+            },
+          },
         )) as Record<string, unknown>
       } catch {
         await pause(AGAIN_MS)
         continue
       }
       const known = readState(answer?.state)
-      telemetry.emit('call.outcome', { ...state.ids, agentId: attempt.agentId, state: known })
+      telemetry.emit('call.outcome', { ...state.ids, agentId: by, state: known })
       if (late) break
       if (known === 'done') {
         const reply = replyOfOutcome(answer.outcome)
         state.settle(attempt)
         return reply.kind === 'response'
-          ? { kind: 'answer', response: reply.response }
-          : { kind: 'refused', error: reply.error }
+          ? { kind: 'answer', response: reply.response, by }
+          : { kind: 'refused', error: reply.error, by }
       }
       if (known === 'unseen') {
         state.settle(attempt)
