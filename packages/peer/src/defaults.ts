@@ -61,8 +61,8 @@ export const DEFAULTS = {
   manifestsKept: 512,
   /** Manifests of third agents asked of neighbours at one time; further ones are not asked for. */
   manifestsAsked: 64,
-  /** Frames, up to 1 MiB each, that wait for the manifest of their maker; further ones are refused. */
-  framesAwaitingKeys: 32,
+  /** Frames of one link, up to 1 MiB each, that wait for the manifest of their maker; further ones are refused. */
+  framesAwaitingKeys: 8,
 
   heartbeatMs: 15 * SECOND,
   /** A heartbeat is also due after so many frames or bytes received: it tells which answers have arrived. */

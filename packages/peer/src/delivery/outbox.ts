@@ -148,6 +148,7 @@ class EnvelopeOutbox implements Outbox {
         leaf,
         sequence: header.sequence,
         bytes: frame.length,
+        maker: header.sender.agent_id,
         messageId: header.message_id,
         correlationId: header.correlation_id,
         traceId: header.trace_id,

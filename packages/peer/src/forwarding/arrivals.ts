@@ -15,6 +15,7 @@ import {
 import type { Tunables } from '../defaults.ts'
 import type { Arrived, Foreign, ForeignIncoming, ForeignSink } from '../delivery/foreign.ts'
 import { createRootMemory } from '../delivery/root-memory.ts'
+import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Keys } from './keys.ts'
@@ -35,8 +36,8 @@ export interface ArrivalsOptions {
     /** Ends it: what came cannot be told from a forgery. */
     distrust(leaf: string, error: HermesError): void
   }
-  /** Passes an answer on. */
-  pass(way: Way, arrived: Arrived): void
+  /** Passes an answer on; `leaf` is its own. */
+  pass(way: Way, arrived: Arrived, leaf: string): void
 }
 
 /** What can be handed on at all: answers go back without hops, a heartbeat belongs to one link. */
@@ -46,16 +47,19 @@ const MAY_HAVE_HOPS: ReadonlySet<MessageType> = new Set(['request', 'submit', 'e
 export function createArrivals(options: ArrivalsOptions): Foreign {
   const { agentId: self, networkName, links, keys, ways, tunables, telemetry, pending, pass } = options
   const roots: RootMemory = createRootMemory()
-  /** Frames that wait for a manifest: bounded by `framesAwaitingKeys`. */
-  let waiting = 0
+  /** Frames that wait for a manifest, by link: bounded by `framesAwaitingKeys` each, so that none takes the places of others. */
+  const waiting = new Map<Link, number>()
 
   /** Asks once for what is missing, then judges again. False: it was asked for, or too much waits. */
   const learn = (arrived: Arrived, missing: readonly string[], again: () => void): boolean => {
     const { link } = arrived
-    if (waiting >= tunables.framesAwaitingKeys || missing.every((agentId) => keys.vain(link, agentId))) return false
-    waiting++
+    const wait = waiting.get(link) ?? 0
+    if (wait >= tunables.framesAwaitingKeys || missing.every((agentId) => keys.vain(link, agentId))) return false
+    waiting.set(link, wait + 1)
     void Promise.all(missing.map((agentId) => keys.learn(link, agentId))).then(() => {
-      waiting--
+      const left = (waiting.get(link) ?? 1) - 1
+      if (left > 0) waiting.set(link, left)
+      else waiting.delete(link)
       if (link.state !== 'closed') again()
     })
     return true
@@ -174,7 +178,7 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
       verifyPayload(header, frame)
       if (header.network !== networkName) throw new HermesError('WRONG_NETWORK')
       if (passing) {
-        pass(way, arrived)
+        pass(way, arrived, leaf)
         return
       }
       if (!key) {

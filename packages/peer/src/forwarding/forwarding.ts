@@ -137,7 +137,7 @@ class HopForwarding implements Forwarding {
       tunables,
       telemetry,
       pending,
-      pass: (way, arrived) => this.#pass(way, arrived),
+      pass: (way, arrived, leaf) => this.#pass(way, arrived, leaf),
     })
   }
 
@@ -320,7 +320,12 @@ class HopForwarding implements Forwarding {
     if (record?.state !== 'forwarded' || !next) return undefined
     const run = async (): Promise<boolean> => {
       this.#hopLeft(incoming)
-      const link = this.#nextOf(record) ?? (await directory.reach(next.agentId))
+      // Who asks has a few seconds: a link that does not come back at once is none.
+      const stop = new AbortController()
+      const timer = clock.after(tunables.dialTimeoutMs, () => stop.abort())
+      const link = await Promise.resolve(this.#nextOf(record) ?? directory.reach(next.agentId, stop.signal)).finally(
+        () => clock.clear(timer),
+      )
       if (link.remote.epoch !== next.epoch || incoming.link.state === 'closed') return false
       const left = incoming.budgetMs - (clock.monotonic() - incoming.receivedAt)
       this.#send(incoming, link, undefined, Math.min(left, tunables.outcomeTimeoutMs))
@@ -359,12 +364,22 @@ class HopForwarding implements Forwarding {
   }
 
   /** An answer, verified as far as it can be here, goes on as it came. */
-  #pass(way: Way, { frame, header, link }: Arrived): void {
+  #pass(way: Way, { frame, header, link }: Arrived, leaf: string): void {
     const { links, outbox, dedup, telemetry } = this.#options
     // An ack is not the end of a request, and nothing here asks for one.
     if (header.message_type !== 'response' && header.message_type !== 'error') {
       telemetry.emit('answer.late', { from: link.remote.agentId, inReplyTo: way.leaf })
       return
+    }
+    if (telemetry.wants('envelope.received')) {
+      telemetry.emit('envelope.received', {
+        ...idsOf(header),
+        messageType: header.message_type,
+        from: header.sender.agent_id,
+        leaf,
+        sequence: 0,
+        bytes: header.payload_size,
+      })
     }
     this.#ways.end(way)
     const back = links.get(way.back.agentId)
@@ -384,7 +399,7 @@ class HopForwarding implements Forwarding {
     const originator = way.header.sender.agent_id
     const direct = way.back.agentId === originator
     const arrived = direct && record ? () => dedup.settle(originator, record) : undefined
-    outbox.pass(back, withHops(frame, []), header, way.leaf, arrived)
+    outbox.pass(back, withHops(frame, []), header, leaf, arrived)
     if (telemetry.wants('forward.answered')) {
       telemetry.emit('forward.answered', {
         ...idsOf(header),

@@ -13,13 +13,18 @@ export interface Choice {
 }
 
 /**
- * Agents that the work may be handed on to, best first. Rejects with `TTL_EXPIRED`, `CALL_CYCLE` with the path, `NO_CANDIDATE`
+ * Agents that the work may be handed on to, best first. Rejects with `FORWARDING_UNSUPPORTED`, `TTL_EXPIRED`, `CALL_CYCLE` with the path, `NO_CANDIDATE`
  * with the reasons, or `INVALID_OPTION`.
  */
 export async function chooseNext({ incoming, self, target, options, rank }: Choice): Promise<readonly string[]> {
   const { header, frame, via } = incoming
   const capability = header.target_capability as string
   const agent = agentOf(target, capability)
+  if (header.message_type !== 'request' || header.call_type !== 'request') {
+    throw new HermesError('FORWARDING_UNSUPPORTED', {
+      message: `only a plain call can be handed on, this is a ${header.call_type}`,
+    })
+  }
   const passed = [header.sender.agent_id, ...via, self]
   const way = agent === undefined ? passed : [...passed, agent]
   if (frame.hops.length >= header.max_hops) {

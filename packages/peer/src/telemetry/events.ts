@@ -31,7 +31,15 @@ export interface EventMap {
     by: 'us' | 'them'
   }
 
-  'envelope.sent': Ids & { messageType: MessageType; to: string; leaf: string; sequence: number; bytes: number }
+  /** `maker`: present when this agent only passes it on. */
+  'envelope.sent': Ids & {
+    messageType: MessageType
+    to: string
+    leaf: string
+    sequence: number
+    bytes: number
+    maker?: string
+  }
   'envelope.received': Ids & { messageType: MessageType; from: string; leaf: string; sequence: number; bytes: number }
   /** Released by the window, in the order that the sender meant. */
   'envelope.admitted': Ids & { from: string; epoch: number; sequence: number; ordered: boolean; attempt: number }
