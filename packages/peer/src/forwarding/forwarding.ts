@@ -2,17 +2,11 @@ import {
   decodePayload,
   ERROR_TABLE,
   type ErrorRow,
-  encodeProven,
-  encodeSingle,
-  type Header,
   HermesError,
-  hopLink,
   isHermesError,
   type PublicKey,
   readRequestPayload,
-  type SignedHop,
   type SigningKey,
-  signHop,
 } from '@hermes-peer/protocol'
 import type { ForwardOptions, ForwardTarget, HandedOn } from '../api.ts'
 import type { Clock } from '../clock.ts'
@@ -30,6 +24,7 @@ import type { Need, Ranking } from '../routing/router.ts'
 import { withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type ArrivalsOptions, createArrivals } from './arrivals.ts'
+import { createHopSender, type HopSender, idsOf, sizeOf, withHops } from './hop-sender.ts'
 import { type Ask, createKeys, type Keys } from './keys.ts'
 import { createOwnWords, type OwnWords } from './own-words.ts'
 import { chooseNext } from './target.ts'
@@ -109,6 +104,7 @@ class HopForwarding implements Forwarding {
   readonly #options: ForwardingOptions
   readonly #ways: Ways
   readonly #own: OwnWords
+  readonly #hops: HopSender
   /** Errors thrown to handlers here: only these are told as they are. */
   readonly #refusals = new WeakSet<HermesError>()
 
@@ -117,6 +113,7 @@ class HopForwarding implements Forwarding {
     const { agentId, networkName, key, trust, links, directory, ask, clock, tunables, telemetry, pending } = options
     this.#ways = createWays({ clock, most: tunables.waysKept })
     this.#own = createOwnWords(options)
+    this.#hops = createHopSender({ ...options, ways: this.#ways })
     this.keys = createKeys({
       agentId,
       ownKey: key.publicKey,
@@ -175,7 +172,7 @@ class HopForwarding implements Forwarding {
     }
     // The attempt that joined last is the one that the originator waits for now.
     const attempts = [incoming, ...(record.latest ? [record.latest] : [])]
-    this.#send(incoming, link, record, wanted - clock.monotonic())
+    this.#hops.send(incoming, link, record, wanted - clock.monotonic())
     const { agentId, epoch } = link.remote
     record.state = 'forwarded'
     record.next = { agentId, epoch }
@@ -218,48 +215,10 @@ class HopForwarding implements Forwarding {
     await withSignal(Promise.all(missing.map((agentId) => this.keys.learn(link, agentId))), signal)
   }
 
-  /** Signs the next hop and writes the frame. Throws before anything is written. */
-  #send(incoming: Incoming, link: Link, record: WorkRecord | undefined, budgetMs: number): void {
-    const { agentId: self, key, clock, outbox, telemetry, tunables } = this.#options
-    const { header, frame, leaf } = incoming
-    const budget = Math.floor(budgetMs)
-    if (budget < 1) throw new HermesError('TIMEOUT', { message: 'no time is left to hand it on' })
-    const next = { agentId: link.remote.agentId, epoch: link.remote.epoch }
-    const { hops } = frame
-    const before = hops.at(-1)
-    const hop = signHop(
-      {
-        forwarder: self,
-        next: next.agentId,
-        index: hops.length,
-        timestamp: clock.now(),
-        budget_ms: budget,
-        previous: before ? hopLink(before) : leaf,
-      },
-      key,
-    )
-    // A cancel and an event have no answer to pass back.
-    if (header.message_type === 'request') {
-      const back = { agentId: incoming.link.remote.agentId, epoch: incoming.link.remote.epoch }
-      this.#ways.add({ leaf, header, back, next, record, told: false }, budget + tunables.wayGraceMs)
-    }
-    outbox.pass(link, withHops(frame, [...hops, hop]), header, leaf)
-    if (telemetry.wants('forward.sent')) {
-      telemetry.emit('forward.sent', {
-        ...idsOf(header),
-        messageType: header.message_type,
-        from: header.sender.agent_id,
-        to: next.agentId,
-        hops: hops.length + 1,
-        budgetMs: budget,
-      })
-    }
-  }
-
   /** For what nobody waits for here: a failure is told back along the hops. */
   #sendQuietly(incoming: Incoming, link: Link, record: WorkRecord, budgetMs: number): void {
     try {
-      this.#send(incoming, link, record, budgetMs)
+      this.#hops.send(incoming, link, record, budgetMs)
     } catch (error) {
       this.#own.tell(incoming.link, incoming.header, incoming.leaf, HermesError.from(error))
     }
@@ -284,7 +243,7 @@ class HopForwarding implements Forwarding {
       })
     }
     this.#hopLeft(incoming)
-    this.#send(incoming, link, record, incoming.budgetMs - (clock.monotonic() - incoming.receivedAt))
+    this.#hops.send(incoming, link, record, incoming.budgetMs - (clock.monotonic() - incoming.receivedAt))
     telemetry.emit('dedup.joined', { ...idsOf(header), from })
   }
 
@@ -292,7 +251,7 @@ class HopForwarding implements Forwarding {
     const link = this.#nextOf(record)
     if (!link) return
     const { header, frame } = incoming
-    if (frame.hops.length < header.max_hops) this.#send(incoming, link, undefined, header.timeout_ms)
+    if (frame.hops.length < header.max_hops) this.#hops.send(incoming, link, undefined, header.timeout_ms)
     else this.#own.giveUp(link, header, record.expiresAt)
   }
 
@@ -328,7 +287,7 @@ class HopForwarding implements Forwarding {
       )
       if (link.remote.epoch !== next.epoch || incoming.link.state === 'closed') return false
       const left = incoming.budgetMs - (clock.monotonic() - incoming.receivedAt)
-      this.#send(incoming, link, undefined, Math.min(left, tunables.outcomeTimeoutMs))
+      this.#hops.send(incoming, link, undefined, Math.min(left, tunables.outcomeTimeoutMs))
       return true
     }
     return run().catch(() => false)
@@ -464,16 +423,4 @@ function still({ record, aborted }: Piece): void {
     })
   }
   if (record.state === 'done') throw new HermesError('TIMEOUT', { message: 'it has been answered already' })
-}
-
-function withHops(frame: Arrived['frame'], hops: readonly SignedHop[]): Uint8Array {
-  return frame.tag === 0 ? encodeSingle({ ...frame, hops }) : encodeProven({ ...frame, hops })
-}
-
-function sizeOf({ header, payload }: Arrived['frame']): number {
-  return header.length + payload.length
-}
-
-function idsOf(header: Header) {
-  return { messageId: header.message_id, correlationId: header.correlation_id, traceId: header.trace_id }
 }
