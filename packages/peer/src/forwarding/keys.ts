@@ -48,6 +48,8 @@ export interface Keys {
 interface Kept {
   readonly document: Uint8Array
   readonly key: PublicKey
+  /** Wall clock, ms. */
+  readonly expiresAt: number
 }
 
 export function createKeys(options: KeysOptions): Keys {
@@ -68,7 +70,7 @@ export function createKeys(options: KeysOptions): Keys {
     if (manifest.agent_id !== agentId || manifest.network !== networkName || manifest.expires_at < clock.now()) {
       throw new HermesError('IDENTITY_MISMATCH', { message: `that is not the manifest of ${agentId}` })
     }
-    return { document, key }
+    return { document, key, expiresAt: manifest.expires_at }
   }
 
   const fetch = async (link: Link, agentId: string): Promise<void> => {
@@ -88,12 +90,18 @@ export function createKeys(options: KeysOptions): Keys {
     refused.set(nameOf(link, agentId), clock.monotonic() + tunables.lookupFreshMs)
   }
 
+  /** What has expired proves nothing any more. */
+  const held = (agentId: string): Kept | undefined => {
+    const one = kept.get(agentId)
+    return one && one.expiresAt >= clock.now() ? one : undefined
+  }
+
   const keys: Keys = {
     find(agentId) {
       if (agentId === self) return ownKey
       const known = keyOf(agentId)
       if (known) return known
-      const named = kept.get(agentId)?.key
+      const named = held(agentId)?.key
       if (!named) return undefined
       const { raw, fingerprint } = named
       // Judged each time: trust may have changed since.
@@ -101,7 +109,7 @@ export function createKeys(options: KeysOptions): Keys {
       return admitted ? named : undefined
     },
     learn(link, agentId) {
-      if (agentId === self || (kept.has(agentId) && keys.find(agentId)) || keys.vain(link, agentId)) {
+      if (agentId === self || (held(agentId) && keys.find(agentId)) || keys.vain(link, agentId)) {
         return Promise.resolve()
       }
       const name = nameOf(link, agentId)
@@ -113,7 +121,7 @@ export function createKeys(options: KeysOptions): Keys {
       return started
     },
     vain: (link, agentId) => (refused.get(nameOf(link, agentId)) ?? 0) > clock.monotonic(),
-    named: (agentId) => kept.get(agentId)?.key,
+    named: (agentId) => held(agentId)?.key,
     keep(agentId, document) {
       try {
         kept.set(agentId, open(agentId, document))
@@ -121,7 +129,7 @@ export function createKeys(options: KeysOptions): Keys {
         // The directory judges it too, and tells.
       }
     },
-    document: (agentId) => kept.get(agentId)?.document,
+    document: (agentId) => held(agentId)?.document,
   }
   return keys
 }
