@@ -5,6 +5,7 @@ import {
   type Candidate,
   capability,
   createPeer,
+  type HandedOn,
   type Handler,
   type HermesError,
   isError,
@@ -147,9 +148,18 @@ describe('the provider’s side of the same contract', () => {
     compiled((peer) => {
       peer.provide(plain, () => null)
       expectTypeOf<ReturnType<Handler<typeof plain>>>().toEqualTypeOf<
-        null | NeedConfirmation | Promise<null | NeedConfirmation>
+        null | NeedConfirmation | HandedOn | Promise<null | NeedConfirmation | HandedOn>
       >()
       return peer.provide(plain, async () => null)
+    }))
+
+  it('may hand the call on, to an agent or to any that provides the contract', () =>
+    compiled((peer) => {
+      peer.provide(plain, (_, ctx) => ctx.forward('agent-b'))
+      peer.provide(plain, async (_, ctx) => ctx.forward(plain, { where: { language: 'ts' }, timeoutMs: 1000 }))
+      // @ts-expect-error what it resolves with is no output
+      peer.provide(plain, async (_, ctx) => (await ctx.forward('agent-b')).output)
+      expectTypeOf<CallContext['via']>().toEqualTypeOf<readonly string[]>()
     }))
 
   it('refuses another result', () =>

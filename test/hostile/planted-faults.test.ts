@@ -86,7 +86,9 @@ vi.mock('../../packages/peer/src/calls/pending.ts', async (original) => {
     }
     pending.answer = (incoming) => {
       const from = broken.answers ? agents.get(incoming.header.in_reply_to ?? '') : undefined
-      return answer.call(pending, from === undefined ? incoming : { ...incoming, from })
+      if (from === undefined) return answer.call(pending, incoming)
+      const link = { ...incoming.link, remote: { ...incoming.link.remote, agentId: from } }
+      return answer.call(pending, { ...incoming, from, link })
     }
     return pending
   }

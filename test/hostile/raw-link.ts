@@ -8,6 +8,7 @@ import {
   leafOf,
   manifestDigest,
   type SignedDocument,
+  type SingleFrame,
   signManifest,
   toBase64url,
 } from '@hermes-peer/protocol'
@@ -25,6 +26,8 @@ export interface Heard {
   readonly leaf: string
   /** Header and payload together, bytes. */
   readonly size: number
+  /** As it came. */
+  readonly frame: SingleFrame
 }
 
 /** A link made by hand. It answers `hermes.manifest` and probes by itself; all else is kept for the test. */
@@ -44,6 +47,8 @@ export interface RawLink {
   request(capability: string, input: unknown, more?: Draft): Crafted
   /** Answers an envelope. */
   answer(heard: Heard, output: unknown, more?: Draft): Crafted
+  /** Whose manifests it was asked for. */
+  readonly asked: string[]
   /** All that has come and was not taken by `next`. */
   readonly heard: readonly Heard[]
   /** The next envelope of that kind, which is taken out. */
@@ -65,6 +70,8 @@ export interface LinkPlan {
   capabilities?: readonly CapabilityEntry[]
   /** The document that is given as the manifest, whatever it is. */
   manifest?: Uint8Array
+  /** What it shows as the manifests of others, by agent id; of those who are missing it has none. */
+  others?: Readonly<Record<string, Uint8Array>>
   /** Answers nothing by itself, not even probes. */
   silent?: boolean
 }
@@ -199,6 +206,7 @@ function linkOver(stream: RawStream, self: Actor, { to, toEpoch, epoch, plan, ma
         payload: { output, status: 'completed' },
         ...more,
       }),
+    asked: [],
     heard,
     async next(match = () => true, ms) {
       const index = await eventually(() => heard.findIndex(match) + 1, 'an envelope from the other side', ms)
@@ -221,7 +229,10 @@ function linkOver(stream: RawStream, self: Actor, { to, toEpoch, epoch, plan, ma
       return true
     }
     if (one.header.target_capability !== 'hermes.manifest') return false
-    link.answer(one, { manifest: toBase64url(manifest) })
+    const of = (one.payload.input as Json | null)?.agent_id as string | undefined
+    link.asked.push(of ?? self.agentId)
+    const shown = of === undefined ? manifest : plan.others?.[of]
+    link.answer(one, { manifest: shown && toBase64url(shown) })
     return true
   }
 
@@ -232,7 +243,13 @@ function linkOver(stream: RawStream, self: Actor, { to, toEpoch, epoch, plan, ma
       if (frame.tag !== 0) throw new Error(`a frame of tag ${frame.tag}`)
       const header = decodeHeader(frame.header)
       const payload = decodePayload(header.content_type, frame.payload) as Json
-      const one = { header, payload, leaf: leafOf(frame.header), size: frame.header.length + frame.payload.length }
+      const one = {
+        header,
+        payload,
+        leaf: leafOf(frame.header),
+        size: frame.header.length + frame.payload.length,
+        frame,
+      }
       if (!byItself(one)) heard.push(one)
     }
   }

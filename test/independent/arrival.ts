@@ -26,8 +26,13 @@ const no = (code: string): never => {
 export function judgeArrival(bytes: Uint8Array, receiver: Receiver, keyOf: Arrival['keyOf']): Authentic[] {
   const { link } = receiver
   const envelopes = verifyBytes(bytes, { self: receiver.agent_id, neighbour: link.agent_id, keyOf })
-  for (const { header } of envelopes) {
+  for (const { header, hops } of envelopes) {
     if (header.network !== receiver.network) no('WRONG_NETWORK')
+    if (hops.length > 0) {
+      // Recipient, lives and sequence were the first addressee's to judge; nobody has measured that clock.
+      judgeTime(header, receiver.now, STRANGER_TOLERANCE_MS)
+      continue
+    }
     const { agent_id, via } = header.recipient as JsonMap
     if ((agent_id ?? via) !== receiver.agent_id) no('WRONG_RECIPIENT')
     if (header.epoch !== link.epoch) no('STALE_EPOCH')

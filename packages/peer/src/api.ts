@@ -34,6 +34,8 @@ export interface CallOptions {
   correlationId?: string
   /** False: does not wait behind a gap in the order. Default true. */
   ordered?: boolean
+  /** How often the message may be handed on by those who get it, 0..7; 0 forbids it. Default 4. */
+  maxHops?: number
   /** What the provider may need to know beside the input; plain JSON data. */
   context?: Readonly<Record<string, unknown>>
 }
@@ -60,8 +62,10 @@ export interface Answer<C extends Capability> {
 export interface CallContext<C extends Capability = Capability> {
   /** Aborted when the caller cancels or is gone, at the deadline, and when this peer stops. */
   readonly signal: AbortSignal
-  /** The authenticated sender. */
+  /** The authenticated sender: who made the call, however it came here. */
   readonly caller: string
+  /** The agents that handed it on to this one, in that order; empty when it came directly. */
+  readonly via: readonly string[]
   readonly messageId: string
   readonly correlationId: string
   readonly traceId: string
@@ -85,6 +89,30 @@ export interface CallContext<C extends Capability = Capability> {
    * when the task ends meanwhile.
    */
   ask(question: QuestionReturnOf<C>): Promise<HandlerAnswerOf<C>>
+  /**
+   * Hands the call on as it came to another agent that provides the same capability, which answers the caller in this one's place:
+   * return what it resolves with. An agent id names the agent; the contract that is served leaves the choice to routing.
+   * Rejects before anything is sent: `TTL_EXPIRED` when no hop is left, `CALL_CYCLE` with the path when that agent has had the call,
+   * `NO_CANDIDATE` when it does not provide the capability, `PEER_UNREACHABLE`, `BUSY`, `PAYLOAD_TOO_LARGE`, `INVALID_OPTION`. Then
+   * the handler may choose another, or answer itself; uncaught, the caller is told. Once it has resolved, nothing that this handler
+   * returns or throws reaches the caller.
+   */
+  forward(target: ForwardTarget, options?: ForwardOptions): Promise<HandedOn>
+}
+
+/** An agent id, or the contract that is being served. */
+export type ForwardTarget = string | { readonly name: string }
+
+export interface ForwardOptions {
+  /** With a contract: only agents whose labels equal these. */
+  where?: Readonly<Record<string, string>>
+  /** The most that the next agent gets, ms. Default: what is left of this handler's budget, which it never passes. */
+  timeoutMs?: number
+}
+
+declare const handedOnBrand: unique symbol
+export interface HandedOn {
+  readonly [handedOnBrand]: true
 }
 
 declare const confirmationBrand: unique symbol
@@ -95,7 +123,7 @@ export interface NeedConfirmation {
 export type Handler<C extends Capability> = (
   input: HandlerInputOf<C>,
   context: CallContext<C>,
-) => ReturnOf<C> | NeedConfirmation | Promise<ReturnOf<C> | NeedConfirmation>
+) => ReturnOf<C> | NeedConfirmation | HandedOn | Promise<ReturnOf<C> | NeedConfirmation | HandedOn>
 
 /** What is known of a task: where it stands, and what of its news still counts. */
 export interface TaskStatus<C extends Capability> {

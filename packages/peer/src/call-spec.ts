@@ -4,6 +4,7 @@ import {
   encodePayload,
   HermesError,
   ID_PATTERNS,
+  MAX_HOPS,
   MAX_PATH,
   newCorrelationId,
   newMessageId,
@@ -37,6 +38,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
   'signal',
   'correlationId',
   'ordered',
+  'maxHops',
   'context',
 ])
 
@@ -74,6 +76,7 @@ export function callSpec(
     priority: options.priority ?? served?.priority ?? (3 as Priority),
     path,
     ordered: options.ordered ?? true,
+    maxHops: options.maxHops,
     deadline,
     timeoutMs: Math.round(deadline - clock.monotonic()),
   }
@@ -85,11 +88,14 @@ function check(options: CallOptions): void {
   }
   for (const key of Object.keys(options))
     if (!KNOWN.has(key)) refuse(key, `is not an option of a call; known are ${[...KNOWN].join(', ')}`)
-  const { agent, where, priority, correlationId, context, ordered } = options
+  const { agent, where, priority, correlationId, context, ordered, maxHops } = options
   if (agent !== undefined) checkName('agent_id', agent, 'agent')
   checkTimes(options)
   checkWhere(where)
   if (ordered !== undefined && typeof ordered !== 'boolean') refuse('ordered', 'must be true or false')
+  if (maxHops !== undefined && !(Number.isInteger(maxHops) && maxHops >= 0 && maxHops <= MAX_HOPS)) {
+    refuse('maxHops', `must be a whole number from 0 to ${MAX_HOPS}`)
+  }
   if (priority !== undefined && ![1, 2, 3, 4, 5].includes(priority)) refuse('priority', 'must be 1, 2, 3, 4 or 5')
   if (correlationId !== undefined && !ID_PATTERNS.correlation_id.test(correlationId)) {
     refuse('correlationId', 'must be corr_ and 16 letters or digits, as an earlier answer gave it')

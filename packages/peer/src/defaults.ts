@@ -84,6 +84,16 @@ export const DEFAULTS = {
   taskWatchers: 16,
   /** After a restart a task waits this long for its capability to be provided again. */
   taskCapabilityGraceMs: MINUTE,
+  /** Messages on their way through this agent: over it `ctx.forward` throws `BUSY`. As many as a node may have in flight. */
+  waysKept: 4096,
+  /** A way back outlives the budget that was handed on by this, so that a timeout told at its end still passes. */
+  wayGraceMs: 2 * SECOND,
+  /** Signed manifests of other agents kept to be shown to others, up to 16 KiB each; the least used goes first. */
+  manifestsKept: 512,
+  /** Manifests of third agents asked of neighbours at one time; further ones are not asked for. */
+  manifestsAsked: 64,
+  /** Frames of one link, up to 1 MiB each, that wait for the manifest of their maker; further ones are refused. */
+  framesAwaitingKeys: 8,
 
   heartbeatMs: 15 * SECOND,
   /** A heartbeat is also due after so many frames or bytes received: it tells which answers have arrived. */

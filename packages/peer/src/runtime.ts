@@ -27,6 +27,8 @@ import { createInbox, type Inbox } from './delivery/inbox.ts'
 import { createOutbox, type Outbox } from './delivery/outbox.ts'
 import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
+import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
+import { manifestFor } from './forwarding/manifest.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
 import { createReconnector } from './link/reconnect.ts'
@@ -138,10 +140,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           // Its new link is there already: this is no disconnect, but the end of everything between us and its former life.
           pending.disconnected(other, life, reason)
           server.callerRestarted(other, life)
+          forwarding.restarted(other, life, reason)
         }
         if (!last) return
         pending.disconnected(other, life, reason)
         server.callerLost(other)
+        forwarding.lost(other, reason)
         const graceful = reason.code === 'STOPPED' || reason.details.orderly === true
         directory.unlinked(other, graceful)
         // The dialler comes back first: both at once would only make two links of which one is closed again.
@@ -186,6 +190,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       }
       const document = typeof output?.manifest === 'string' ? fromBase64url(output.manifest) : undefined
       if (!document) throw new HermesError('MALFORMED', { message: `${other} gave no manifest` })
+      forwarding.keys.keep(other, document)
       return document
     },
     newcomer: () => beacon.introduce(),
@@ -203,7 +208,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   const builtIns = new Map<string, BuiltIn>([
     ...taskProvider.builtIns,
-    ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
+    ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, manifest, forwarding.keys)) })],
     [
       'hermes.outcome',
       outcomeBuiltIn({
@@ -214,8 +219,28 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       }),
     ],
   ])
+  const forwarding: Forwarding = createForwarding({
+    agentId,
+    networkName,
+    key,
+    keys,
+    trust,
+    links,
+    outbox,
+    dedup,
+    directory,
+    pending,
+    ask,
+    clock,
+    random,
+    tunables,
+    telemetry,
+    maxEnvelopeBytes,
+    rank: (need, how) => router.rank(need, how),
+  })
   const server = createServer({
     agentId,
+    forwarding,
     links,
     outbox,
     dedup,
@@ -280,7 +305,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tunables,
     telemetry,
     dedup,
-    keyOf: (other) => directory.keyOf(other),
+    foreign: forwarding.foreign,
     events: {
       admitted: (incoming) => server.admitted(incoming),
       duplicate: (incoming, record) => server.duplicate(incoming, record),
@@ -318,7 +343,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     tunables,
     telemetry,
-    pending: (other) => pending.count(other) > 0,
+    pending: (other) => pending.count(other) > 0 || forwarding.awaits(other),
     beat: (link, reply) => outbox.heartbeat(link, reply),
   })
   const reconnector = createReconnector({
@@ -445,6 +470,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       tasks.stop(reason)
       server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
       taskProvider.stop(reason)
+      forwarding.stop()
       reconnector.stop()
       keeper.stop()
       directory.stop()

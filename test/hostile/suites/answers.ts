@@ -23,22 +23,25 @@ describe('F-02 verification applied on one direction only', () => {
       'PAYLOAD_MISMATCH',
       { swapPayload: (bytes) => Buffer.from(Buffer.from(bytes).toString().replace('}', ' }')) },
     ],
-    ['of another sender', 'WRONG_SENDER', { sender: { agent_id: 'other', key: otherKey.key.publicKey.fingerprint } }],
   ]
+  /** Only an answer may come by way of another agent, and then it must be signed by who is named. */
+  const ofAnother: Draft = { sender: { agent_id: 'other', key: otherKey.key.publicKey.fingerprint } }
+  const direct = [...forgeries, ['of another sender', 'WRONG_SENDER', ofAnother] as const]
 
   it.each(['response', 'error', 'ack', 'end'] as const)('a forged %s is never the answer of a call', async (type) => {
     const world = scene()
-    const { victim, link } = await provided(world)
+    const { victim, links } = await provided(world, [hostileKey, otherKey])
+    const [link] = links as [RawLink, RawLink]
     // An earlier answer, to be shown again under a later call.
-    const first = victim.peer.callDynamic('work', 1)
+    const first = victim.peer.callDynamic('work', 1, { agent: 'hostile' })
     const earlier = await link.next(isWork)
     const old = link.answer(earlier, 'old')
     expect(await first).toBe('old')
 
-    const call = watched(victim.peer.callDynamic('work', 2, { timeoutMs: 30_000 }))
+    const call = watched(victim.peer.callDynamic('work', 2, { agent: 'hostile', timeoutMs: 30_000 }))
     const asked = await link.next(isWork)
     expect(asked.header.correlation_id).not.toBe(earlier.header.correlation_id)
-    for (const [, code, draft] of forgeries) {
+    for (const [, code, draft] of [...forgeries, ['of another sender', 'BAD_SIGNATURE', ofAnother] as const]) {
       victim.mark()
       link.answer(asked, 'forged', { message_type: type, payload: PAYLOADS[type], ...draft })
       await victim.until('envelope.refused', (event) => event.code === code)
@@ -80,7 +83,7 @@ describe('F-02 verification applied on one direction only', () => {
       link.send({ message_type: 'event', target_capability: 'tick', payload: { data: 'x' }, ...draft })
     const sound = tick()
     await eventually(() => heard.length === 1, 'the control')
-    for (const [, code, draft] of forgeries) {
+    for (const [, code, draft] of direct) {
       victim.mark()
       tick({ sequence: 50, ...draft })
       await victim.until('envelope.refused', (event) => event.code === code)
@@ -95,7 +98,7 @@ describe('F-02 verification applied on one direction only', () => {
     const world = scene()
     const { victim, link } = await provided(world)
     const asked = link.craft({ target_capability: 'echo', payload: { input: 'go on' } })
-    for (const [, code, draft] of forgeries) {
+    for (const [, code, draft] of direct) {
       victim.mark()
       link.send({
         message_type: 'cancel',

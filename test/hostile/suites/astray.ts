@@ -12,6 +12,8 @@ const victimKey = actor('victim')
 const honestKey = actor('honest')
 const hostileKey = actor('hostile')
 
+const SUBMIT: Draft = { message_type: 'submit', call_type: 'task', recipient_epoch: undefined }
+
 describe('an envelope', () => {
   const world = sharedScene()
   let victim: Victim
@@ -80,7 +82,7 @@ describe('an envelope', () => {
     const third = actor('third')
     /** An envelope of the honest agent to the hostile one, which hands it on with these hops. */
     const handedOn = (link: RawLink, change: { hop?: object; signer?: Actor; copies?: number; draft?: Draft }) => {
-      const from = { self: honestKey, to: 'hostile', toEpoch: link.epoch, epoch: 1, sequence: 1 }
+      const from = { self: honestKey, to: 'hostile', toEpoch: link.epoch, epoch: Date.now(), sequence: 1 }
       return craft(from, {
         target_capability: 'echo',
         payload: { input: 'handed on' },
@@ -110,7 +112,7 @@ describe('an envelope', () => {
       ['with a hop that another has signed', 'BAD_HOPS', { signer: third }],
       ['with the same hop twice', 'BAD_HOPS', { copies: 2 }],
       ['by more hops than it allows', 'TTL_EXPIRED', { draft: { max_hops: 0 } }],
-      ['as wire.md wants it, which this version does not do yet', 'FORWARDING_UNSUPPORTED', {}],
+      ['a submit, which this version does not hand on yet', 'FORWARDING_UNSUPPORTED', { draft: SUBMIT }],
     ])('%s: refused', async (_, code, change) => {
       const link = await fresh()
       const before = victim.served.length

@@ -26,6 +26,7 @@ export interface CallSpec {
   readonly priority: Priority
   readonly path: readonly string[]
   readonly ordered: boolean
+  readonly maxHops: number | undefined
   /** Monotonic ms. */
   readonly deadline: number
   readonly timeoutMs: number
@@ -33,10 +34,10 @@ export interface CallSpec {
 
 /** How one attempt ended. */
 export type Ending =
-  | { readonly kind: 'answer'; readonly response: ResponsePayload }
-  | { readonly kind: 'refused'; readonly error: HermesError; readonly neverStarts?: true }
+  | { readonly kind: 'answer'; readonly response: ResponsePayload; readonly by?: string }
+  | { readonly kind: 'refused'; readonly error: HermesError; readonly neverStarts?: true; readonly by?: string }
   /** Whether the work was started is not known. */
-  | { readonly kind: 'lost'; readonly error: HermesError }
+  | { readonly kind: 'lost'; readonly error: HermesError; readonly by?: string }
 
 /** One attempt on the wire. It stays answerable until the call ends: a late answer of an earlier attempt is an answer. */
 export interface Attempt {

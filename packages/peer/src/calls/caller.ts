@@ -12,7 +12,7 @@ import type { Router } from '../routing/router.ts'
 import { onAbort } from '../signals.ts'
 import type { Ledger } from '../telemetry/balance.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { readReply } from './answer.ts'
+import { endingOf } from './answer.ts'
 import { type Attempt, type CallSpec, CallState, type Ending, notStarted } from './call.ts'
 import { stricter } from './effects.ts'
 import { createReconciler } from './outcome.ts'
@@ -211,9 +211,9 @@ export function createCaller(options: CallerOptions): Caller {
     measurements.end(agentId, state.spec.capability, well, clock.monotonic() - since)
     if (ending.kind === 'answer') {
       router.remember(state.spec.correlationId, agentId, ending.response.status === 'need_confirmation')
-      return { response: ending.response, agentId, state }
+      return { response: ending.response, agentId: ending.by ?? agentId, state }
     }
-    state.report(agentId, ending.error)
+    state.report(ending.by ?? agentId, ending.error)
     state.asked.set(agentId, ending.error)
     if (!goesOn(state, ending, effects)) throw ending.error
     return undefined
@@ -277,6 +277,7 @@ export function createCaller(options: CallerOptions): Caller {
           attempt: number,
           path: spec.path,
           ordered: spec.ordered && number === 1,
+          maxHops: spec.maxHops,
         },
         {
           written: ({ leaf }) => {
@@ -285,21 +286,13 @@ export function createCaller(options: CallerOptions): Caller {
               agentId,
               epoch,
               answered: (incoming) => {
-                let ending: Ending
-                try {
-                  const reply = readReply(incoming)
-                  ending =
-                    reply.kind === 'response'
-                      ? { kind: 'answer', response: reply.response }
-                      : { kind: 'refused', error: reply.error }
-                } catch (error) {
-                  ending = { kind: 'refused', error: HermesError.from(error) }
-                }
-                if (attempt) state.settle(attempt)
-                if (over && ending.kind === 'answer') state.late(ending.response, agentId)
+                const ending = endingOf(incoming)
+                if (attempt && ending.kind !== 'lost') state.settle(attempt)
+                if (over && ending.kind === 'answer') state.late(ending.response, incoming.from)
                 else finish(ending)
               },
               lost: (reason) => finish({ kind: 'lost', error: HermesError.from(reason, 'PEER_UNREACHABLE') }),
+              distrusted: (error) => finish({ kind: 'refused', error }),
             }
             attempt = { agentId, recipientEpoch: epoch, number, startedAt: clock.monotonic(), pending: waiter }
             state.attempts.push(attempt)
@@ -364,6 +357,7 @@ export function createCaller(options: CallerOptions): Caller {
         spanId: newSpanId((length) => random.bytes(length)),
         timeoutMs: 60_000,
         priority: 5,
+        maxHops: state.spec.maxHops,
       })
     } catch {
       // The link went away meanwhile: the other side sees the disconnect.

@@ -6,6 +6,7 @@ import { type AnyContext, asConfirmation, type Provided } from './job.ts'
 export interface HandledWork {
   readonly incoming: {
     readonly from: string
+    readonly via: readonly string[]
     readonly header: Pick<Header, 'message_id' | 'correlation_id' | 'trace_id' | 'priority' | 'attempt'>
   }
   readonly provided: Provided
@@ -25,14 +26,20 @@ const NO_TASK: TaskTools = {
 }
 
 /** What a handler is told about the call it serves. */
-export function handlerContext(job: HandledWork, clock: Clock, tools: TaskTools = NO_TASK): AnyContext {
-  const { header, from } = job.incoming
+export function handlerContext(
+  job: HandledWork,
+  clock: Clock,
+  forward: AnyContext['forward'],
+  tools: TaskTools = NO_TASK,
+): AnyContext {
+  const { header, from, via } = job.incoming
   const { contract } = job.provided
   return {
     get signal() {
       return job.signal
     },
     caller: from,
+    via,
     messageId: header.message_id,
     correlationId: header.correlation_id ?? '',
     traceId: header.trace_id,
@@ -53,5 +60,6 @@ export function handlerContext(job: HandledWork, clock: Clock, tools: TaskTools 
     },
     needConfirmation: asConfirmation,
     ...tools,
+    forward,
   }
 }

@@ -38,7 +38,7 @@ export class Job {
     this.priority = incoming.header.priority
     this.since = incoming.receivedAt
     // A header may say any number; no envelope lives longer than a day, and no timer counts much further.
-    this.deadline = incoming.receivedAt + Math.min(incoming.header.timeout_ms, MAX_LIFE_MS)
+    this.deadline = incoming.receivedAt + Math.min(incoming.budgetMs, MAX_LIFE_MS)
   }
 
   /** Made on first use: most handlers never look at it. */

@@ -4,7 +4,7 @@ import type { Tunables } from '../defaults.ts'
 import type { Dedup } from '../delivery/dedup.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { readReply } from './answer.ts'
+import { endingOf } from './answer.ts'
 import { type Attempt, type CallState, type Ending, replyOfOutcome } from './call.ts'
 import type { PendingAttempt } from './pending.ts'
 import type { AskRuntime } from './system.ts'
@@ -33,15 +33,10 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     let wake = (): void => undefined
     Object.assign(attempt.pending, {
       answered: ((incoming) => {
-        try {
-          const reply = readReply(incoming)
-          late =
-            reply.kind === 'response'
-              ? { kind: 'answer', response: reply.response }
-              : { kind: 'refused', error: reply.error }
-        } catch (error) {
-          late = { kind: 'refused', error: HermesError.from(error) }
-        }
+        const ending = endingOf(incoming)
+        // That the way is broken is known, and why it is asked.
+        if (ending.kind === 'lost') return
+        late = ending
         state.settle(attempt)
         wake()
       }) satisfies PendingAttempt['answered'],
@@ -73,6 +68,7 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     let until = Math.min(clock.monotonic() + tunables.outcomeTimeoutMs, state.spec.deadline)
     while (!late && clock.monotonic() < until && !state.signal.aborted) {
       let answer: Record<string, unknown>
+      let by = attempt.agentId
       try {
         const link = await directory.reach(attempt.agentId, state.signal)
         if (late) break
@@ -84,21 +80,28 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
             recipient_epoch: attempt.recipientEpoch,
             expires_at: clock.now() + Math.max(0, Math.ceil(state.leftMs)) + 2 * tunables.clockToleranceMs,
           },
-          { timeoutMs: Math.max(1, until - clock.monotonic()), signal: state.signal, traceId: state.spec.traceId },
+          {
+            timeoutMs: Math.max(1, until - clock.monotonic()),
+            signal: state.signal,
+            traceId: state.spec.traceId,
+            answeredBy: (agentId) => {
+              by = agentId
+            },
+          },
         )) as Record<string, unknown>
       } catch {
         await pause(AGAIN_MS)
         continue
       }
       const known = readState(answer?.state)
-      telemetry.emit('call.outcome', { ...state.ids, agentId: attempt.agentId, state: known })
+      telemetry.emit('call.outcome', { ...state.ids, agentId: by, state: known })
       if (late) break
       if (known === 'done') {
         const reply = replyOfOutcome(answer.outcome)
         state.settle(attempt)
         return reply.kind === 'response'
-          ? { kind: 'answer', response: reply.response }
-          : { kind: 'refused', error: reply.error }
+          ? { kind: 'answer', response: reply.response, by }
+          : { kind: 'refused', error: reply.error, by }
       }
       if (known === 'unseen') {
         state.settle(attempt)
@@ -126,7 +129,7 @@ export function outcomeBuiltIn(options: {
   mostAheadMs: number
 }): BuiltIn {
   const { dedup, epoch, now, mostAheadMs } = options
-  return (input, { agentId: from, offsetMs }) => {
+  return (input, { agentId: from, offsetMs, direct }) => {
     const { message_id, recipient_epoch, expires_at } = (input ?? {}) as Record<string, unknown>
     if (
       typeof message_id !== 'string' ||
@@ -149,9 +152,11 @@ export function outcomeBuiltIn(options: {
         },
       }
     }
+    // Who has it now was asked, and cannot be reached: this agent does not know, and must not promise anything.
+    if (record?.state === 'forwarded') return { state: 'unknown' }
     if (record && record.state !== 'refused') return { state: 'running' }
-    // Another life of this agent may have started it, and no journal tells.
-    if (recipient_epoch !== epoch) return { state: 'unknown' }
+    // Another life of this agent may have started it, and no journal tells. Over hops the life of another agent is meant.
+    if (!direct || recipient_epoch !== epoch) return { state: 'unknown' }
     // The promise comes before the word: from now on that id is refused.
     // Said by the asker's clock.
     const until = Math.min((expires_at as number) - offsetMs, now() + mostAheadMs)

@@ -1,3 +1,4 @@
+import type { HermesError } from '@hermes-peer/protocol'
 import type { Incoming } from '../delivery/inbox.ts'
 
 /** One attempt that waits for its answer. */
@@ -11,14 +12,23 @@ export interface PendingAttempt {
   answered(incoming: Incoming): void
   /** The last link to the agent is gone. */
   lost(reason: Error): void
+  /** An answer came along the hops whose maker cannot be verified. */
+  distrusted(error: HermesError): void
 }
 
-/** Attempts by leaf: an answer is accepted only for one of these, from the agent it was sent to. */
+/**
+ * Attempts by leaf: an answer is accepted only for one of these, over a link of the agent it was sent to, whoever along the hops
+ * from there has made it.
+ */
 export interface Pending {
   add(attempt: PendingAttempt): void
   remove(attempt: PendingAttempt): void
   /** False when nothing waits for it. */
   answer(incoming: Incoming): boolean
+  /** Whether an attempt waits that went to that agent. */
+  awaits(leaf: string, agentId: string): boolean
+  /** Ends an attempt whose answer cannot be verified. */
+  distrust(leaf: string, error: HermesError): void
   /** Ends what was sent to that life of an agent, or an earlier one. */
   disconnected(agentId: string, epoch: number, reason: Error): void
   count(agentId: string): number
@@ -45,12 +55,14 @@ export function createPending(): Pending {
     },
     answer(incoming) {
       const attempt = byLeaf.get(incoming.header.in_reply_to ?? '')
-      if (!attempt || attempt.agentId !== incoming.from) return false
+      if (!attempt || attempt.agentId !== incoming.link.remote.agentId) return false
       const { message_type: type } = incoming.header
       if (type !== 'error' && type !== (attempt.takes ?? 'response')) return false
       attempt.answered(incoming)
       return true
     },
+    awaits: (leaf, agentId) => byLeaf.get(leaf)?.agentId === agentId,
+    distrust: (leaf, error) => byLeaf.get(leaf)?.distrusted(error),
     disconnected(agentId, epoch, reason) {
       for (const attempt of [...(byAgent.get(agentId) ?? [])]) if (attempt.epoch <= epoch) attempt.lost(reason)
     },

@@ -16,10 +16,10 @@ export interface ResponderOptions {
 
 /** Sends answers over whatever link to the caller there is. */
 export interface Responder {
-  /** Answers one attempt. Without a link nothing is sent: an outcome stays remembered, and the caller asks for it when it is back. */
-  answer(from: string, leaf: string, to: Header, outcome: Outcome, arrived?: () => void): void
+  /** Answers one attempt over a link of the neighbour it came from. Without a link nothing is sent: an outcome stays remembered, and the caller asks for it when it is back. */
+  answer(neighbour: string, leaf: string, to: Header, outcome: Outcome, arrived?: () => void): void
   /** Tells that what was sent is stored. */
-  acknowledge(from: string, leaf: string, to: Header, ack: AckPayload): void
+  acknowledge(neighbour: string, leaf: string, to: Header, ack: AckPayload): void
   /** Answers every attempt given with a remembered outcome, which is settled once one of them is known to have arrived. */
   send(from: string, record: WorkRecord, leaves: readonly string[], to: Header): void
   /** Largest envelope that an agent takes, bytes. */
@@ -29,13 +29,13 @@ export interface Responder {
 export function createResponder(options: ResponderOptions): Responder {
   const { links, outbox, dedup, random, telemetry, maxEnvelopeBytes } = options
   const answer = (
-    from: string,
+    neighbour: string,
     leaf: string,
     to: Header,
     outcome: Omit<Outcome, 'messageType'> & { messageType: MessageType },
     arrived?: () => void,
   ): void => {
-    const link = links.get(from)
+    const link = links.get(neighbour)
     if (!link) return
     try {
       outbox.write(
@@ -51,6 +51,7 @@ export function createResponder(options: ResponderOptions): Responder {
           timeoutMs: ANSWER_LIFE_MS,
           priority: to.priority,
           inReplyTo: leaf,
+          to: to.sender.agent_id,
         },
         arrived,
       )
@@ -67,7 +68,12 @@ export function createResponder(options: ResponderOptions): Responder {
     send(from, record, leaves, to) {
       const { outcome } = record
       if (!outcome) return
-      for (const leaf of leaves) answer(from, leaf, to, outcome, () => dedup.settle(from, record))
+      for (const leaf of leaves) {
+        const neighbour = record.back?.get(leaf)
+        // That it reached the forwarder does not say that it reached the originator: it is remembered until it expires.
+        if (neighbour) answer(neighbour, leaf, to, outcome)
+        else answer(from, leaf, to, outcome, () => dedup.settle(from, record))
+      }
     },
     limit: (agentId) =>
       Math.min(maxEnvelopeBytes, links.get(agentId)?.remote.limits.max_envelope_bytes ?? maxEnvelopeBytes),

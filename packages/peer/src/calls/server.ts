@@ -13,15 +13,18 @@ import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { Forwarding } from '../forwarding/forwarding.ts'
 import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
 import { Confirmation, Job, type Provided } from './job.ts'
+import { createJobs } from './jobs.ts'
 import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
 import { createPlaces } from './places.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
 import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
+import { endedAs, noteBack, wayBack } from './ways-back.ts'
 
 export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, 'responder'> {
   readonly agentId: string
@@ -29,6 +32,7 @@ export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, '
   readonly tunables: Tunables
   /** A submit that nothing is known of. Throws the refusal. */
   submitted(incoming: Incoming): void
+  readonly forwarding: Forwarding
 }
 
 /** Serves requests: queues, starts each piece of work once, answers, remembers how it ended. */
@@ -39,7 +43,7 @@ export interface Server {
   admitted(incoming: Incoming): void
   duplicate(incoming: Incoming, record: WorkRecord): void
   cancel(incoming: Incoming): void
-  refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void
+  refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'link'>, error: HermesError): void
   /** The last link of a caller is gone. */
   callerLost(agentId: string): void
   /** A caller has begun a later life than `epoch`: nobody waits for what it asked before. */
@@ -63,12 +67,10 @@ export function createServer(options: ServerOptions): Server {
 class CallServer implements Server {
   readonly #options: ServerOptions
   readonly #provided = new Map<string, Provided>()
-  /** Jobs by caller: bounded by what may be in flight. */
-  readonly #jobs = new Map<string, Set<Job>>()
+  readonly #jobs = createJobs()
   readonly #success
   readonly #responder: Responder
   readonly #unqueued: Unqueued
-  #inFlight = 0
   #draining = false
 
   constructor(options: ServerOptions) {
@@ -140,11 +142,21 @@ class CallServer implements Server {
     record.expiresAt = Math.max(record.expiresAt, incoming.expiresAt + this.#options.tunables.clockToleranceMs)
     if (record.state === 'done') {
       telemetry.emit('dedup.stored', ids)
+      noteBack(record, incoming)
       this.#responder.send(from, record, [leaf], header)
       return
     }
+    if (record.state === 'forwarded') {
+      this.#options.forwarding.again(incoming, record)
+      return
+    }
     telemetry.emit('dedup.joined', ids)
-    if (record.waiters.length < MOST_WAITERS && !record.waiters.includes(leaf)) record.waiters.push(leaf)
+    if (record.waiters.includes(leaf)) noteBack(record, incoming)
+    else if (record.waiters.length < MOST_WAITERS) {
+      noteBack(record, incoming)
+      record.waiters.push(leaf)
+      record.latest = incoming
+    }
   }
 
   cancel(incoming: Incoming): void {
@@ -152,7 +164,12 @@ class CallServer implements Server {
     const { dedup, tunables, clock, telemetry } = this.#options
     const { message_id, expires_at } = readCancelPayload(decodePayload(header.content_type, payload))
     const record = dedup.find(from, message_id)
+    if (record?.state === 'forwarded') this.#options.forwarding.cancel(incoming, record)
     if (!record) {
+      // A forwarder may end, in its own name, what came through it.
+      const ended = this.#jobs.withdrawn(from, message_id)
+      for (const [job, reason] of ended ?? []) this.#abort(job, reason)
+      if (this.#options.forwarding.withdrawn(from, message_id) || ended) return
       // It came before its request: that one will be refused.
       const expires = expires_at - incoming.link.offsetMs
       dedup.refuse(
@@ -162,7 +179,7 @@ class CallServer implements Server {
       )
       return
     }
-    for (const job of this.#jobs.get(from) ?? []) {
+    for (const job of this.#jobs.of(from)) {
       if (job.record !== record) continue
       if (telemetry.wants('handler.cancelled'))
         telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
@@ -170,26 +187,21 @@ class CallServer implements Server {
     }
   }
 
-  refused({ header, leaf, from }: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void {
-    this.#responder.answer(from, leaf, header, errorOutcome(error, header.content_type))
+  refused({ header, leaf, link }: Pick<Incoming, 'header' | 'leaf' | 'link'>, error: HermesError): void {
+    this.#responder.answer(link.remote.agentId, leaf, header, errorOutcome(error, header.content_type))
   }
 
   callerLost(agentId: string): void {
     const { clock, tunables, links } = this.#options
-    if (!this.#jobs.has(agentId)) return
+    if (!this.#jobs.awaitedBy(agentId)) return
     clock.after(tunables.callerGraceMs, () => {
       if (links.has(agentId)) return
-      for (const job of [...(this.#jobs.get(agentId) ?? [])]) {
-        this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} was disconnected` }))
-      }
+      for (const [job, reason] of this.#jobs.lost(agentId)) this.#abort(job, reason)
     })
   }
 
   callerRestarted(agentId: string, epoch: number): void {
-    for (const job of [...(this.#jobs.get(agentId) ?? [])]) {
-      if (job.incoming.header.epoch > epoch) continue
-      this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} has restarted` }))
-    }
+    for (const [job, reason] of this.#jobs.restarted(agentId, epoch)) this.#abort(job, reason)
   }
 
   load(): { running: number; waiting: number; fullness: number } {
@@ -211,7 +223,7 @@ class CallServer implements Server {
 
   stop(reason: HermesError): void {
     this.#draining = true
-    for (const jobs of [...this.#jobs.values()]) for (const job of [...jobs]) this.#abort(job, reason)
+    for (const job of this.#jobs.all()) this.#abort(job, reason)
   }
 
   #accept(incoming: Incoming, name: string): void {
@@ -229,8 +241,8 @@ class CallServer implements Server {
       })
     }
     if (provided.contract.schemas.question) throw new HermesError('TASK_REQUIRED')
-    const own = this.#jobs.get(from)?.size ?? 0
-    if (own >= tunables.inFlightPerPeer || this.#inFlight >= tunables.inFlightPerNode) {
+    const own = this.#jobs.count(from)
+    if (own >= tunables.inFlightPerPeer || this.#jobs.size >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
     }
     const request = readRequestPayload(decodePayload(header.content_type, payload))
@@ -243,15 +255,17 @@ class CallServer implements Server {
     )
     if (!record)
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
+    noteBack(record, incoming)
     const job = new Job(incoming, record, provided)
-    this.#enter(job)
+    this.#jobs.enter(job)
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
     const refuse = (error: unknown): void => {
       if (job.state !== 'waiting') return
       this.#leave(job)
       dedup.withdraw(from, record)
+      const outcome = errorOutcome(HermesError.from(error), header.content_type)
       for (const waiter of record.waiters)
-        this.#responder.answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
+        this.#responder.answer(wayBack(record, waiter, from), waiter, header, outcome)
     }
     let checked: unknown
     try {
@@ -305,7 +319,10 @@ class CallServer implements Server {
     }
     let result: unknown
     try {
-      result = served.run(inherited, job.provided.handler, job.input as never, handlerContext(job, clock) as never)
+      const context = handlerContext(job, clock, (target, how = {}) =>
+        this.#options.forwarding.handOn(job, target, how),
+      )
+      result = served.run(inherited, job.provided.handler, job.input as never, context as never)
     } catch (error) {
       this.#failed(job, error)
       return
@@ -322,7 +339,7 @@ class CallServer implements Server {
   }
 
   #returned(job: Job, value: unknown): void {
-    if (job.record.state === 'done') {
+    if (job.record.state === 'done' || job.record.state === 'forwarded') {
       this.#over(job, undefined)
       return
     }
@@ -375,13 +392,13 @@ class CallServer implements Server {
   }
 
   #failed(job: Job, thrown: unknown): void {
-    if (job.record.state === 'done') {
+    if (job.record.state === 'done' || job.record.state === 'forwarded') {
       this.#over(job, undefined)
       return
     }
     const reason = job.aborted
     // A handler that was told to stop fails in whatever way its libraries do: the reason it was told is what counts.
-    const error = reason ?? handlerError(thrown)
+    const error = reason ?? this.#options.forwarding.told(thrown) ?? handlerError(thrown)
     const type = job.incoming.header.content_type
     const { declared } = error
     if (!declared) {
@@ -406,12 +423,11 @@ class CallServer implements Server {
     if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
-    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.from))
+    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.link.remote.agentId))
     if (job.startedAt > 0 && telemetry.wants('handler.ended')) {
       telemetry.emit('handler.ended', {
         ...this.#ids(job),
-        // Without an outcome of its own it had been ended by its deadline, and was answered then.
-        code: checked ? (checked.messageType === 'response' ? 'OK' : codeOf(checked)) : 'TIMEOUT',
+        code: checked ? (checked.messageType === 'response' ? 'OK' : codeOf(checked)) : endedAs(job),
         ms: clock.monotonic() - job.startedAt,
         ...(cause === undefined ? {} : { cause }),
       })
@@ -423,6 +439,9 @@ class CallServer implements Server {
   #conclude(job: Job, outcome: Outcome): void {
     const { from } = job.incoming
     const { record } = job
+    // Another agent answers for it.
+    if (record.state === 'forwarded') return
+    record.latest = undefined
     this.#options.dedup.finish(from, record, outcome)
     const waiters = record.waiters
     record.waiters = []
@@ -453,25 +472,10 @@ class CallServer implements Server {
     this.#over(job, errorOutcome(reason, job.incoming.header.content_type))
   }
 
-  #enter(job: Job): void {
-    const { from } = job.incoming
-    let jobs = this.#jobs.get(from)
-    if (!jobs) {
-      jobs = new Set()
-      this.#jobs.set(from, jobs)
-    }
-    jobs.add(job)
-    this.#inFlight++
-  }
-
   #leave(job: Job): void {
     job.state = 'over'
     this.#options.clock.clear(job.timer)
-    const { from } = job.incoming
-    const jobs = this.#jobs.get(from)
-    if (!jobs?.delete(job)) return
-    this.#inFlight--
-    if (jobs.size === 0) this.#jobs.delete(from)
+    this.#jobs.leave(job)
   }
 
   #ids(job: Job) {

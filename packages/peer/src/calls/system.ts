@@ -12,7 +12,13 @@ export type AskRuntime = (
   link: Link,
   capability: string,
   input: unknown,
-  options: { timeoutMs: number; signal?: AbortSignal | undefined; traceId?: string },
+  options: {
+    timeoutMs: number
+    signal?: AbortSignal | undefined
+    traceId?: string
+    /** Told who made the answer: along hops that may be another agent than the one at the other end of the link. */
+    answeredBy?: (agentId: string) => void
+  },
 ) => Promise<unknown>
 
 export function createAskRuntime(options: {
@@ -23,7 +29,7 @@ export function createAskRuntime(options: {
 }): AskRuntime {
   const { outbox, pending, clock, random } = options
   const bytes = (length: number) => random.bytes(length)
-  return (link, capability, input, { timeoutMs, signal, traceId }) =>
+  return (link, capability, input, { timeoutMs, signal, traceId, answeredBy }) =>
     new Promise((resolve, reject) => {
       let attempt: PendingAttempt | undefined
       const end = (finish: () => void): void => {
@@ -66,10 +72,12 @@ export function createAskRuntime(options: {
               agentId: link.remote.agentId,
               epoch: link.remote.epoch,
               lost: (reason) => end(() => reject(HermesError.from(reason, 'PEER_UNREACHABLE'))),
+              distrusted: (error) => end(() => reject(error)),
               answered: (incoming) =>
                 end(() => {
                   try {
                     const reply = readReply(incoming)
+                    answeredBy?.(incoming.from)
                     if (reply.kind === 'error') reject(reply.error)
                     else resolve(reply.response.output)
                   } catch (error) {

@@ -1,13 +1,19 @@
 import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
 import type { Dedup, WorkKey } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { Forwarding } from '../forwarding/forwarding.ts'
 import { errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 
 /** A capability of the runtime itself. May give a promise: then it is answered when that settles. */
-export type BuiltIn = (input: unknown, asker: { readonly agentId: string; readonly offsetMs: number }) => unknown
+export type BuiltIn = (
+  input: unknown,
+  /** `direct`: the question has not come over hops. */
+  asker: { readonly agentId: string; readonly offsetMs: number; readonly direct: boolean },
+) => unknown
 
 export interface UnqueuedOptions {
+  readonly forwarding: Pick<Forwarding, 'passOn'>
   readonly dedup: Dedup
   readonly builtIns: ReadonlyMap<string, BuiltIn>
   readonly responder: Responder
@@ -21,27 +27,39 @@ export interface Unqueued {
   event(incoming: Incoming): void
 }
 
-export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOptions): Unqueued {
+export function createUnqueued({ dedup, builtIns, forwarding, responder, event }: UnqueuedOptions): Unqueued {
+  const answer = (incoming: Incoming, name: string): void => {
+    const { header, from, leaf, payload, link, via } = incoming
+    const builtIn = builtIns.get(name)
+    const tell = (output: unknown): void =>
+      responder.answer(
+        link.remote.agentId,
+        leaf,
+        header,
+        responseOutcome({ output, status: 'completed' }, header.content_type),
+      )
+    const refuse = (error: unknown): void =>
+      responder.answer(link.remote.agentId, leaf, header, errorOutcome(HermesError.from(error), header.content_type))
+    try {
+      if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
+      const { input } = readRequestPayload(decodePayload(header.content_type, payload))
+      const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs, direct: via.length === 0 })
+      if (output instanceof Promise) output.then(tell, refuse)
+      else tell(output)
+    } catch (error) {
+      refuse(error)
+    }
+  }
   return {
     builtIn(incoming, name) {
-      const { header, from, leaf, payload, link } = incoming
-      const builtIn = builtIns.get(name)
-      const answer = (output: unknown): void =>
-        responder.answer(from, leaf, header, responseOutcome({ output, status: 'completed' }, header.content_type))
-      const refuse = (error: unknown): void =>
-        responder.answer(from, leaf, header, errorOutcome(HermesError.from(error), header.content_type))
-      try {
-        if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
-        const { input } = readRequestPayload(decodePayload(header.content_type, payload))
-        const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs })
-        if (output instanceof Promise) {
-          output.then(answer, refuse)
-          return
-        }
-        answer(output)
-      } catch (error) {
-        refuse(error)
+      const passed = forwarding.passOn(incoming, name)
+      if (passed === undefined) {
+        answer(incoming, name)
+        return
       }
+      void passed.then((asked) => {
+        if (!asked) answer(incoming, name)
+      })
     },
     event(incoming) {
       const { header, from, payload, leaf } = incoming
@@ -50,7 +68,8 @@ export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOp
       if (!record) throw new HermesError('BUSY')
       record.state = 'done'
       record.waiters = []
-      dedup.settle(from, record)
+      // Over hops there is no window: only this record keeps it from being heard again.
+      if (incoming.via.length === 0) dedup.settle(from, record)
       event(incoming, deepFreeze(data))
     },
   }

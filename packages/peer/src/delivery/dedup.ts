@@ -1,4 +1,5 @@
 import type { MessageType } from '@hermes-peer/protocol'
+import type { Incoming } from './inbox.ts'
 
 /** How a started handler ended: the type and payload of its answer, in the form it is sent. */
 export interface Outcome {
@@ -19,11 +20,18 @@ export interface WorkRecord extends WorkKey {
   readonly messageId: string
   /** Wall clock, ms, tolerance included: kept until then. */
   expiresAt: number
-  state: 'refused' | 'waiting' | 'running' | 'done'
+  /** `forwarded`: another agent has it now, and answers for it. */
+  state: 'refused' | 'waiting' | 'running' | 'done' | 'forwarded'
   outcome: Outcome | undefined
   /** Leaves of the attempts that wait for the answer. */
   waiters: string[]
   settled: boolean
+  /** The neighbour that an answer goes back to, by leaf, for attempts that came over hops. */
+  back?: Map<string, string>
+  /** The attempt that joined last: handed on too when the work is. */
+  latest?: Incoming | undefined
+  /** The agent that it was handed on to, and the life of it. */
+  next?: { readonly agentId: string; readonly epoch: number }
 }
 
 export interface DedupOptions {

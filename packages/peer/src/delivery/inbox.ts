@@ -4,7 +4,6 @@ import {
   decodeHeader,
   type Header,
   HermesError,
-  MAX_LIFE_MS,
   MAX_SINGLE_FRAME,
   type MessageType,
   type ProvenFrame,
@@ -13,7 +12,6 @@ import {
   type RootMemory,
   type SingleFrame,
   verifyEnvelope,
-  verifyHops,
   verifyPayload,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
@@ -21,6 +19,8 @@ import type { Tunables } from '../defaults.ts'
 import type { Link } from '../link/link.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Dedup, WorkRecord } from './dedup.ts'
+import { acceptForeign, type Foreign, type ForeignSink, isForeign } from './foreign.ts'
+import { judgeTime } from './judge-time.ts'
 import { createRootMemory } from './root-memory.ts'
 import { createWindow, type SequenceWindow } from './window.ts'
 
@@ -31,7 +31,14 @@ export interface Incoming {
   readonly payload: Uint8Array
   /** The authenticated sender. */
   readonly from: string
+  /** The link that it came over; without hops that of its sender. */
   readonly link: Link
+  /** As it came: what is handed on is never made anew. */
+  readonly frame: SingleFrame | ProvenFrame
+  /** The agents that handed it on, in that order. */
+  readonly via: readonly string[]
+  /** What is left for the work from its arrival, ms. */
+  readonly budgetMs: number
   /** Monotonic ms. */
   readonly receivedAt: number
   /** When it expires on our wall clock, tolerance included. */
@@ -83,8 +90,8 @@ export interface InboxOptions {
   readonly telemetry: Telemetry
   readonly dedup: Dedup
   readonly events: InboxEvents
-  /** The admitted key of an agent, for hops. */
-  readonly keyOf: (agentId: string) => PublicKey | undefined
+  /** Verifies what has come over hops. */
+  readonly foreign: Foreign
 }
 
 interface Sender {
@@ -137,6 +144,11 @@ class EnvelopeInbox implements Inbox {
       const frame = decodeFrame(body)
       if (frame.tag === 2) throw new HermesError('BATCH_UNSUPPORTED')
       header = decodeHeader(frame.header)
+      const arrived = { link, frame, header, receivedAt }
+      if (isForeign(arrived, this.#options.agentId)) {
+        this.#options.foreign.receive(arrived, this.#foreignSink)
+        return
+      }
       verified = { leaf: this.#verify(link, frame, header) }
       this.#accept({
         header,
@@ -144,6 +156,9 @@ class EnvelopeInbox implements Inbox {
         payload: frame.payload,
         from: link.remote.agentId,
         link,
+        frame,
+        via: [],
+        budgetMs: header.timeout_ms,
         receivedAt,
         expiresAt: header.expires_at - link.offsetMs + this.#options.tunables.clockToleranceMs,
       })
@@ -172,7 +187,7 @@ class EnvelopeInbox implements Inbox {
     if (header.network !== network) throw new HermesError('WRONG_NETWORK')
     if (!('topic' in header.recipient) || header.recipient.topic !== topic) throw new HermesError('WRONG_RECIPIENT')
     // Without a link nobody has measured the clock of its sender.
-    this.#judgeTime(header, 0, tunables.maxClockOffsetMs)
+    judgeTime(header, { now: this.#options.clock.now(), offsetMs: 0, toleranceMs: tunables.maxClockOffsetMs })
     const work = { messageType: header.message_type, capability: undefined, payloadSha256: header.payload_sha256 }
     if (dedup.find(from, header.message_id))
       throw new HermesError('MESSAGE_CONFLICT', { message: 'a broadcast that was seen before' })
@@ -198,10 +213,6 @@ class EnvelopeInbox implements Inbox {
   /** Who sent it, and that every byte is as it was signed. Returns the leaf. */
   #verify(link: Link, frame: SingleFrame | ProvenFrame, header: Header): string {
     const { agentId, key } = link.remote
-    if (frame.hops.length > 0) {
-      this.#verifyForwarded(link, frame, header)
-      throw new HermesError('FORWARDING_UNSUPPORTED')
-    }
     if (header.sender.agent_id !== agentId || header.sender.key !== key.fingerprint) {
       throw new HermesError('WRONG_SENDER', {
         message: `${agentId} sent an envelope in the name of ${header.sender.agent_id}`,
@@ -212,13 +223,9 @@ class EnvelopeInbox implements Inbox {
     return leaf
   }
 
-  #verifyForwarded(link: Link, frame: SingleFrame | ProvenFrame, header: Header): void {
-    const { keyOf, agentId } = this.#options
-    const key = keyOf(header.sender.agent_id)
-    if (key?.fingerprint !== header.sender.key) throw new HermesError('WRONG_SENDER')
-    const leaf = verifyEnvelope(frame, key, this.#roots)
-    verifyPayload(header, frame)
-    verifyHops({ header, leaf, hops: frame.hops, neighbour: link.remote.agentId, self: agentId, keyOf })
+  readonly #foreignSink: ForeignSink = {
+    accept: (incoming) => acceptForeign(incoming, this.#options, this.seenEpoch(incoming.from)),
+    refuse: ({ link, header }, leaf, error) => this.#refuse(link, header, leaf, error),
   }
 
   #accept(incoming: Incoming): void {
@@ -244,7 +251,10 @@ class EnvelopeInbox implements Inbox {
     }
     try {
       // A heartbeat brings the clock that all others are judged by: judged by the old one, a step of a clock would never heal.
-      if (header.message_type !== 'heartbeat') this.#judgeTime(header, link.offsetMs, tunables.clockToleranceMs)
+      if (header.message_type !== 'heartbeat') {
+        const now = this.#options.clock.now()
+        judgeTime(header, { now, offsetMs: link.offsetMs, toleranceMs: tunables.clockToleranceMs })
+      }
     } catch (error) {
       if (header.sequence > 0) sender.window.skip(header.sequence)
       throw error
@@ -339,20 +349,6 @@ class EnvelopeInbox implements Inbox {
       },
       gap: (sequence, count, reason) => telemetry.emit('window.gap', { from: agentId, sequence, count, reason }),
     })
-  }
-
-  #judgeTime(header: Header, offsetMs: number, toleranceMs: number): void {
-    const now = this.#options.clock.now()
-    const expires = header.expires_at - offsetMs
-    if (now > expires + toleranceMs) {
-      throw new HermesError('EXPIRED', {
-        message: `expired ${now - expires} ms ago`,
-        details: { expired_ms: now - expires },
-      })
-    }
-    if (expires > now + MAX_LIFE_MS + toleranceMs || header.timestamp - offsetMs > now + toleranceMs) {
-      throw new HermesError('EXPIRY_TOO_FAR')
-    }
   }
 
   #refuse(link: Link, header: Header | undefined, leaf: string | undefined, error: HermesError): void {

@@ -3,6 +3,7 @@ import {
   type CallType,
   type ContentType,
   encodePayload,
+  type Header,
   type HeaderDraft,
   HermesError,
   isSequenced,
@@ -43,6 +44,10 @@ export interface Draft {
   readonly expiresAt?: number | undefined
   /** Of an event to one agent: whether it is to be acknowledged once it is stored. */
   readonly ack?: 'stored' | undefined
+  /** Whom it is for, when that is not the agent at the other end of the link: an answer that goes back along hops. */
+  readonly to?: string | undefined
+  /** How often it may be handed on, 0..7. Default 4. */
+  readonly maxHops?: number | undefined
 }
 
 export interface Posted {
@@ -64,6 +69,8 @@ export interface Outbox {
    * waits; the returned function takes it back while it still waits.
    */
   post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void
+  /** Writes a frame of another agent's, which this one hands on; `arrived` as in `write`. */
+  pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void
   /** A frame for a gossip topic. */
   broadcast(topic: string, data: unknown, timeoutMs: number): { frame: Uint8Array; messageId: string }
   heartbeat(link: Link, reply: boolean): void
@@ -114,9 +121,9 @@ class EnvelopeOutbox implements Outbox {
   }
 
   write(link: Link, draft: Draft, arrived?: () => void): Posted {
-    const { telemetry, sendFilter } = this.#options
+    const { telemetry } = this.#options
     const to = link.remote.agentId
-    const recipient = { agent_id: to }
+    const recipient = { agent_id: draft.to ?? to }
     const sequence = isSequenced(draft.type, recipient) ? this.nextSequence(to) : 0
     const sealed = this.#seal({ ...this.#header(draft, link), recipient, sequence }, draft.payload, link)
     if (sequence > 0) this.#sequences.set(to, sequence)
@@ -132,9 +139,26 @@ class EnvelopeOutbox implements Outbox {
         traceId: draft.traceId,
       })
     }
-    if (sendFilter) sendFilter(to, sealed.frame, (frame) => (this.#options.links.get(to) ?? link).send(frame, arrived))
-    else link.send(sealed.frame, arrived)
+    this.#send(link, sealed.frame, arrived)
     return { leaf: sealed.leaf, bytes: sealed.frame.length }
+  }
+
+  pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void {
+    const { telemetry } = this.#options
+    if (telemetry.wants('envelope.sent')) {
+      telemetry.emit('envelope.sent', {
+        messageType: header.message_type,
+        to: link.remote.agentId,
+        leaf,
+        sequence: header.sequence,
+        bytes: frame.length,
+        maker: header.sender.agent_id,
+        messageId: header.message_id,
+        correlationId: header.correlation_id,
+        traceId: header.trace_id,
+      })
+    }
+    this.#send(link, frame, arrived)
   }
 
   post(
@@ -222,6 +246,13 @@ class EnvelopeOutbox implements Outbox {
     for (const entry of waiting ?? []) entry.failed(error)
   }
 
+  #send(link: Link, frame: Uint8Array, arrived: (() => void) | undefined): void {
+    const { sendFilter, links } = this.#options
+    const to = link.remote.agentId
+    if (sendFilter) sendFilter(to, frame, (filtered) => (links.get(to) ?? link).send(filtered, arrived))
+    else link.send(frame, arrived)
+  }
+
   #writeFor(entry: Waiting, link: Link): void {
     let posted: Posted
     try {
@@ -261,6 +292,7 @@ class EnvelopeOutbox implements Outbox {
       attempt: draft.attempt,
       path: draft.path,
       ack: draft.ack,
+      max_hops: draft.maxHops,
       content_type: draft.contentType,
       in_reply_to: draft.inReplyTo,
     }

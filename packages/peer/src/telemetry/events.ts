@@ -31,7 +31,15 @@ export interface EventMap {
     by: 'us' | 'them'
   }
 
-  'envelope.sent': Ids & { messageType: MessageType; to: string; leaf: string; sequence: number; bytes: number }
+  /** `maker`: present when this agent only passes it on. */
+  'envelope.sent': Ids & {
+    messageType: MessageType
+    to: string
+    leaf: string
+    sequence: number
+    bytes: number
+    maker?: string
+  }
   'envelope.received': Ids & { messageType: MessageType; from: string; leaf: string; sequence: number; bytes: number }
   /** Released by the window, in the order that the sender meant. */
   'envelope.admitted': Ids & { from: string; epoch: number; sequence: number; ordered: boolean; attempt: number }
@@ -90,6 +98,18 @@ export interface EventMap {
   'outbox.resent': Ids & { agentId: string; attempt: number }
   /** Something could not be stored; it is tried again unless it was refused for it. */
   'journal.failed': { what: string; cause: unknown }
+  /** Handed on; `from` is the originator, `hops` how often it has been handed on by now. */
+  'forward.sent': Ids & {
+    messageType: MessageType
+    from: string
+    to: string
+    hops: number
+    budgetMs: number
+  }
+  /** An answer was passed back; `from` made it, `to` asked. */
+  'forward.answered': Ids & { messageType: MessageType; from: string; to: string }
+  /** The agent that it was handed on to was lost before it answered. */
+  'forward.lost': Ids & { to: string; code: string }
 
   'event.received': Ids & { from: string; name: string }
   /** A listener of the user threw; the runtime goes on. */

@@ -31,7 +31,7 @@ export function logMessages(telemetry: Telemetry, self: string, write: (line: Me
       timestamp: new Date(event.at).toISOString(),
     })
   const stops = [
-    telemetry.events.on('envelope.sent', (event) => line(event, event.messageType, self, event.to)),
+    telemetry.events.on('envelope.sent', (event) => line(event, event.messageType, event.maker ?? self, event.to)),
     telemetry.events.on('envelope.received', (event) => line(event, event.messageType, event.from, self)),
   ]
   return () => {

@@ -56,7 +56,11 @@ export function inboxScene(): InboxScene {
     tunables: DEFAULTS,
     telemetry,
     dedup,
-    keyOf: () => undefined,
+    foreign: {
+      receive: () => {
+        throw new Error('nothing here comes over hops')
+      },
+    },
     events: {
       admitted: start,
       resubmitted: () => false,

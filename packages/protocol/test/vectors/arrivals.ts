@@ -3,7 +3,7 @@ import {
   encodeProven,
   fromHex,
   type HeaderDraft,
-  hopLink,
+  type Hop,
   proofOf,
   signBatch,
   signHop,
@@ -48,6 +48,62 @@ const proven = (name: string, count: number): Uint8Array => {
 
 const skewed = (ms: number) => ({ link: { ...RECEIVER.link, clock_offset_ms: ms } })
 
+/** `tester-a` to `pm`, the first addressee, who hands it on to the receiver. */
+function handedOn(name: string, changes: Partial<HeaderDraft> = {}, hop: Partial<Hop> = {}): Uint8Array {
+  const envelope = envelopeOf(
+    requestDraft({
+      message_id: idOf('msg', name),
+      sender: { agent_id: 'tester-a', key: KEYS['tester-a'].publicKey.fingerprint },
+      recipient: { agent_id: 'pm' },
+      ...changes,
+    }),
+    { input: {} },
+    KEYS['tester-a'],
+  )
+  const last = { forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: envelope.leaf }
+  return frameOf(envelope, [signHop({ ...last, ...hop }, KEYS.pm)])
+}
+
+/** What counts at the first addressee only, and by its clock. */
+const forwardedAccepted = (): Vector[] => [
+  ok('a forwarded request', handedOn('forwarded')),
+  ok('a forwarded request for another life of the first addressee', handedOn('forwarded 2', { recipient_epoch: 1 })),
+  ok('a forwarded request whose place in the order is long past', handedOn('forwarded 3', { sequence: 1 })),
+  ok(
+    'a forwarded request by capability',
+    handedOn('forwarded 4', { recipient: { capability: 'fix-test', via: 'pm' } }),
+  ),
+  ok(
+    'a forwarded request from an unknown clock that is 10 minutes ahead',
+    handedOn('forwarded 5', { timestamp: NOW + 600_000, expires_at: NOW + 660_000 }),
+  ),
+]
+
+const forwardedRefused = (): Vector[] => [
+  no(
+    'a forwarded request with a hop that does not hold',
+    'BAD_HOPS',
+    handedOn('hop', {}, { previous: '0'.repeat(64) }),
+  ),
+  no(
+    'a forwarded request that was handed on to another agent',
+    'BAD_HOPS',
+    handedOn('hop 2', {}, { next: 'reviewer' }),
+  ),
+  no(
+    'a forwarded request that was for another agent first',
+    'BAD_HOPS',
+    handedOn('hop 3', { recipient: { agent_id: 'reviewer' } }),
+  ),
+  no('a forwarded request that may not be handed on', 'TTL_EXPIRED', handedOn('hop 4', { max_hops: 0 })),
+  no('a forwarded request of another network', 'WRONG_NETWORK', handedOn('hop 5', { network: 'other' })),
+  no(
+    'a forwarded request that has expired by any clock',
+    'EXPIRED',
+    handedOn('hop 6', { timestamp: NOW - 700_000, expires_at: NOW - 600_001 }),
+  ),
+]
+
 function accepted(): Vector[] {
   return [
     ok('the next in order', plain('next')),
@@ -79,6 +135,7 @@ function accepted(): Vector[] {
       plain('skew 2', { timestamp: NOW - 300_000, expires_at: NOW - 240_000 }),
       skewed(-300_000),
     ),
+    ...forwardedAccepted(),
   ]
 }
 
@@ -169,6 +226,7 @@ function refused(): Vector[] {
     ),
     no('a place in the order that has been used', 'STALE_SEQUENCE', plain('sequence', { sequence: 4 })),
     no('the first place of all, replayed', 'STALE_SEQUENCE', plain('sequence 1', { sequence: 1 })),
+    ...forwardedRefused(),
   ]
 }
 
@@ -179,27 +237,13 @@ function notOffered(): Vector[] {
     envelopes.map(({ leaf }) => fromHex(leaf)),
     KEYS.pm,
   )
-  const forwarded = envelopeOf(
-    requestDraft({
-      message_id: idOf('msg', 'forwarded'),
-      sender: { agent_id: 'tester-a', key: KEYS['tester-a'].publicKey.fingerprint },
-      recipient: { agent_id: 'pm' },
-    }),
-    {},
-    KEYS['tester-a'],
-  )
-  const hop = signHop(
-    { forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: forwarded.leaf },
-    KEYS.pm,
-  )
-  const broken = signHop(
-    { forwarder: 'pm', next: 'coder', index: 0, timestamp: NOW, budget_ms: 1000, previous: hopLink(hop) },
-    KEYS.pm,
-  )
   return [
     no('a batch', 'BATCH_UNSUPPORTED', encodeBatch({ signature, envelopes })),
-    no('a forwarded request', 'FORWARDING_UNSUPPORTED', frameOf(forwarded, [hop])),
-    no('a forwarded request with a hop that does not hold', 'BAD_HOPS', frameOf(forwarded, [broken])),
+    no(
+      'a forwarded submit',
+      'FORWARDING_UNSUPPORTED',
+      handedOn('submit 2', { message_type: 'submit', call_type: 'task', expires_at: NOW + HOUR, timeout_ms: 10_000 }),
+    ),
   ]
 }
 

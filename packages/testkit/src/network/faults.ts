@@ -25,6 +25,8 @@ export interface WorldFaults {
    */
   partition(groups: readonly (readonly string[])[]): void
   heal(): void
+  /** Nothing passes between these two peers, though both may reach others, until `heal`; what is sent waits as in a partition. */
+  apart(a: string, b: string): void
   /** Kills all running peers of that id: the other ends are reset, nothing of it is called any more, its own calls never return. */
   crash(peerId: string): void
   /** Loses, repeats and reorders gossip from now on; `{}` ends it. */
@@ -92,18 +94,29 @@ class SeededFaults implements WorldFaults {
   }
 
   partition(groups: readonly (readonly string[])[]): void {
+    this.#fabric.paths.separate(groups)
+    this.#settle()
+  }
+
+  heal(): void {
+    this.#fabric.paths.open()
+    this.partition([])
+  }
+
+  apart(a: string, b: string): void {
+    this.#fabric.paths.wall(a, b)
+    this.#settle()
+  }
+
+  /** Holds and releases connections by what lies between their ends now. */
+  #settle(): void {
     const { connections, hosts, paths } = this.#fabric
-    paths.separate(groups)
     for (const connection of connections) {
       const [a, b] = connection.ends
       if (paths.separated(a.host.peerId, b.host.peerId)) connection.hold('partition')
       else connection.release('partition')
     }
     for (const host of hosts) this.#dht.gained(host)
-  }
-
-  heal(): void {
-    this.partition([])
   }
 
   crash(peerId: string): void {

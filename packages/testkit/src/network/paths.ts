@@ -14,8 +14,12 @@ export interface Paths {
   latency(a: string, b: string): number
   spike(a: string, b: string): Spike | undefined
   addSpike(a: string, b: string, spike: Spike): void
-  /** Whether a partition lies between them. */
+  /** Whether a partition, or a wall, lies between them. */
   separated(a: string, b: string): boolean
+  /** Puts a wall between two peers alone. */
+  wall(a: string, b: string): void
+  /** Takes all walls away. */
+  open(): void
   /** Peers in no group form one more group together. An empty list heals. */
   separate(groups: readonly (readonly string[])[]): void
 }
@@ -34,6 +38,8 @@ class SeededPaths implements Paths {
   /** Both bounded by the pairs of peers that a test makes. */
   readonly #latencies = new Map<string, number>()
   readonly #spikes = new Map<string, Spike>()
+  /** Bounded by the pairs of peers that a test makes. */
+  readonly #walls = new Set<string>()
   #groups = new Map<string, number>()
 
   constructor(timeline: Timeline, random: SeededRandom, range: Range) {
@@ -68,7 +74,15 @@ class SeededPaths implements Paths {
   }
 
   separated(a: string, b: string): boolean {
-    return this.#groups.get(a) !== this.#groups.get(b)
+    return this.#groups.get(a) !== this.#groups.get(b) || this.#walls.has(pairOf(a, b))
+  }
+
+  wall(a: string, b: string): void {
+    this.#walls.add(pairOf(a, b))
+  }
+
+  open(): void {
+    this.#walls.clear()
   }
 
   separate(groups: readonly (readonly string[])[]): void {

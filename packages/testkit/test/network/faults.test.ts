@@ -43,6 +43,26 @@ describe('a cut', () => {
   })
 })
 
+describe('two peers that are apart', () => {
+  it('reach others, but not each other, until the network heals', async () => {
+    const { world, a, b, peer, channel, here, there, timeline } = await pair('abc')
+    world.faults.apart(b.peerId, a.peerId)
+    here.channel.send(pattern(4, 1))
+    const [toC, toB] = [await channel(a, peer('c')), await channel(b, peer('c'))]
+    toC.here.channel.send(pattern(3, 1))
+    toB.here.channel.send(pattern(2, 1))
+    await timeline.advance('1s')
+    expect([there.size, toC.there.size, toB.there.size]).toEqual([0, 3, 2])
+    // A partition of others does not take it away.
+    world.faults.partition([])
+    await timeline.advance('1s')
+    expect(there.size).toBe(0)
+    world.faults.heal()
+    await timeline.advance('1s')
+    expect(there.size).toBe(4)
+  })
+})
+
 describe('a delay', () => {
   it('holds everything between two peers up for a time, in order, and then no more', async () => {
     const { world, a, b, here, there, timeline } = await pair()

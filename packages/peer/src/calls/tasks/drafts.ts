@@ -207,6 +207,8 @@ class JournaledDrafts implements Drafts {
             epoch: link.remote.epoch,
             takes: draft.type === 'request' ? 'response' : 'ack',
             answered: (answer) => this.#answered(entry, answer),
+            // What cannot be told apart from a forgery answers nothing.
+            distrusted: () => undefined,
             // It is sent again once there is a link, by whatever life of the other side.
             lost: () => this.#lost(entry, waiter),
           }

@@ -337,6 +337,7 @@ class JournaledTaskServer implements TaskServer {
       const context = handlerContext(
         { incoming: headerOf(task), provided, context: run.context, deadline: run.deadline, signal: run.signal },
         clock,
+        () => Promise.reject(new HermesError('FORWARDING_UNSUPPORTED', { message: 'a task cannot be handed on' })),
         taskTools(run, { book, newsBytes: tunables.taskNewsBytes }),
       )
       try {
@@ -420,6 +421,7 @@ function headerOf({ origin }: Task) {
   const { owner, messageId, correlationId, traceId, priority } = origin
   return {
     from: owner,
+    via: [],
     header: { message_id: messageId, correlation_id: correlationId, trace_id: traceId, priority, attempt: 1 },
   }
 }

@@ -1,0 +1,3 @@
+// What comes by way of other agents, and goes on to others.
+import './suites/forwarded.ts'
+import './suites/forwarders.ts'
