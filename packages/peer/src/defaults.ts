@@ -114,6 +114,17 @@ export const DEFAULTS = {
   successWeight: 0.1,
   /** Score difference that counts as equal when two are drawn. */
   nearEqual: 0.05,
+
+  /** Breaker, per agent and capability. So many failures in a row are no chance any more … */
+  breakerRow: 5,
+  /** … nor is this share of at least so many calls in the window, for an agent that fails now and then. */
+  breakerShare: 0.5,
+  breakerLeast: 20,
+  breakerWindowMs: 30 * SECOND,
+  /** A process restarts and warms up in about this time; then one call tries. */
+  breakerOpenMs: 10 * SECOND,
+  /** Share of calls that try an agent whose probe is due although others are there: one failure per open time at most. */
+  breakerProbeShare: 0.1,
 } as const
 
 /** The numbers that can be set; each stays a positive number. */

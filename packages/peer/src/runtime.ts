@@ -37,6 +37,7 @@ import { createReconnector } from './link/reconnect.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import { createOwnManifest } from './own-manifest.ts'
+import { createBreaker } from './routing/breaker.ts'
 import { createMeasurements } from './routing/measure.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
@@ -110,6 +111,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   const pending = createPending()
   const measurements = createMeasurements({ tunables })
+  const breaker = createBreaker({ clock, tunables, telemetry, closed: (...pair) => measurements.forget(...pair) })
   // Late binding: the stages know each other only through what is handed to them here.
   let outbox: Outbox
   let inbox: Inbox
@@ -244,7 +246,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
-  const router = createRouter({ agentId, directory, measurements, clock, random, tunables })
+  const router = createRouter({ agentId, directory, measurements, breaker, clock, random, tunables })
   const caller = createCaller({
     links,
     outbox,
@@ -252,6 +254,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     directory,
     router,
     measurements,
+    breaker,
     clock,
     random,
     tunables,

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createPeer, type Peer, type PeerOptions } from 'hermes-peer'
 
+/** For tests that make calls fail on purpose, more often than the breaker would look on. */
+export const PATIENT = { breakerRow: 1e9, breakerLeast: 1e9 }
+
 type Options = Omit<PeerOptions, 'agentId'>
 
 /** Agents of one user on one machine: real peers over loopback that share a private folder of their own. */

@@ -73,6 +73,11 @@ export interface EventMap {
   'call.cancelled': Ids & { capability: string; agentId: string; reason: string }
   'call.ended': Ids & { capability: string; agentId?: string | undefined; code: string; ms: number; attempts: number }
 
+  /** An agent is not asked for a capability any more, as it fails. */
+  'breaker.opened': { agentId: string; capability: string; because: string; probeInMs: number }
+  'breaker.probe': { agentId: string; capability: string }
+  'breaker.closed': { agentId: string; capability: string }
+
   'handler.queued': Ids & { capability: string; from: string; waiting: number }
   'handler.started': Ids & { capability: string; from: string; attempt: number; queuedMs: number }
   'handler.cancelled': Ids & { capability: string; from: string; reason: string }

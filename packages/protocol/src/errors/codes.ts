@@ -110,6 +110,13 @@ export const ERROR_TABLE = {
     'See the list of agents that were considered and why each was left out.',
     LOCAL,
   ),
+  BREAKER_OPEN: row(
+    'receiver',
+    true,
+    'Every agent that offers this has failed lately and is not asked for now.',
+    'Look at why they fail; the next call after the time that is named tries one again.',
+    LOCAL,
+  ),
   QUEUE_FULL: row(
     'sender',
     true,
