@@ -11,6 +11,7 @@ import type {
   PartialReturnOf,
   ReturnOf,
 } from '@hermes-peer/protocol'
+import type { StopOptions } from './calls/drain.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 
@@ -53,7 +54,7 @@ export interface Answer<C extends Capability> {
 
 /** What a handler is told about the call it serves. */
 export interface CallContext<C extends Capability = Capability> {
-  /** Aborted when the caller cancels or is gone, at the deadline, and when this peer stops. */
+  /** Aborted when the caller cancels or is gone, at the deadline, and when this peer stops and its time to drain is over. */
   readonly signal: AbortSignal
   /** The authenticated sender. */
   readonly caller: string
@@ -94,8 +95,13 @@ export interface Peer extends AsyncDisposable {
   provide<C extends Capability>(contract: C, handler: Handler<C>): this
   /** Starts listening and announcing; resolves with this peer once it can be called. A failed start leaves nothing running. */
   start(): Promise<this>
-  /** Says `leaving`, ends what is in flight with `STOPPED`, closes everything; idempotent. */
-  stop(): Promise<void>
+  /**
+   * Ends in good order: says `draining`, refuses new work with `DRAINING` (callers go elsewhere), hands back what waits, lets
+   * the handlers that run end, with the calls they make, for at most `drainMs`; aborts what still runs then, says `leaving`
+   * and closes everything. Own calls outside of handlers end at once with `STOPPED`. Called a second time while it drains, it
+   * waits no longer. Throws `INVALID_OPTION`.
+   */
+  stop(options?: StopOptions): Promise<void>
   /** Calls a capability; resolves with its output. Ends by its deadline + 250 ms with the output or a `HermesError`. */
   call<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<OutputOf<C>>
   /** Like `call`, with everything known of the answer, and able to end with `need_confirmation`. */

@@ -28,6 +28,12 @@ export function checkTimes({ timeoutMs, signal }: { timeoutMs?: unknown; signal?
   if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') refuse('signal', 'must be an AbortSignal')
 }
 
+/** How long a stop may wait for what runs. */
+export function checkDrain(drainMs: unknown): void {
+  if (!(typeof drainMs === 'number' && drainMs >= 0 && drainMs <= LONGEST_MS))
+    refuse('drainMs', 'must be a number of milliseconds from 0 to 24 hours')
+}
+
 export function checkListener(listener: unknown, field: string): void {
   if (typeof listener !== 'function') refuse(field, 'must be a function')
 }

@@ -50,6 +50,10 @@ export const DEFAULTS = {
   outboxPerPeer: 1000,
   /** Waiting work gains one level of priority per this time. */
   priorityAgeMs: 10 * SECOND,
+  /** At a stop, what runs may end in this time: orchestrators kill 30 s after their signal, the rest is for the goodbye. */
+  drainMs: 25 * SECOND,
+  /** What is aborted then may still answer, if it heeds its signal. */
+  abortGraceMs: 250,
   /** A caller that lost its link may come back in this time before its running work is aborted. */
   callerGraceMs: 2 * SECOND,
 

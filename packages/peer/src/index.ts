@@ -20,6 +20,7 @@ export type {
   ReceivedEvent,
   WatchChange,
 } from './api.ts'
+export type { StopOptions } from './calls/drain.ts'
 export { type Clock, systemClock, type Timer } from './clock.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'
@@ -44,5 +45,6 @@ export type { PeerOptions, Settings, TrustOptions } from './options.ts'
 export { type Random, systemRandom } from './random.ts'
 export type { Candidate, Query } from './routing/query.ts'
 export type { Opened, Seams } from './seams.ts'
+export { type StopOnSignalsOptions, stopOnSignals } from './stop-on-signals.ts'
 export type { AnyEvent, EventMap, EventName, EventOf, PeerEvents } from './telemetry/events.ts'
 export type { MessageLogLine } from './telemetry/message-log.ts'

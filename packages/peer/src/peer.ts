@@ -19,9 +19,10 @@ import {
 import type { Answer, Balance, CallOptions, EmitTarget, Handler, Peer, ReceivedEvent, WatchChange } from './api.ts'
 import { callSpec } from './call-spec.ts'
 import { served } from './calls/context.ts'
+import type { StopOptions } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
 import { checkNullish } from './calls/nullish.ts'
-import { checkContract, checkListener, checkQuery, checkTimes } from './checks.ts'
+import { checkContract, checkDrain, checkListener, checkQuery, checkTimes } from './checks.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -49,6 +50,8 @@ class AgentPeer implements Peer {
   #runtime: Runtime | undefined
   #starting: Promise<this> | undefined
   #stopping: Promise<void> | undefined
+  #stopped = false
+  readonly #hurry = new AbortController()
   #stopLog = (): void => undefined
 
   constructor(settings: Settings, seams: Seams) {
@@ -117,22 +120,25 @@ class AgentPeer implements Peer {
       for (const [topic, entry] of this.#topics) entry.leave = runtime.joinTopic(topic)
     } catch (error) {
       this.#runtime = undefined
-      this.#stopping = runtime.stop().catch(() => undefined)
+      this.#stopping = runtime.stop({ drainMs: 0, hurry: this.#hurry.signal }).catch(() => undefined)
       await this.#stopping
       throw HermesError.from(error)
     }
     return this
   }
 
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop()
+  stop({ drainMs = this.#settings.tunables.drainMs }: StopOptions = {}): Promise<void> {
+    checkDrain(drainMs)
+    if (this.#stopping !== undefined) this.#hurry.abort()
+    this.#stopping ??= this.#stop(drainMs)
     return this.#stopping
   }
 
-  async #stop(): Promise<void> {
+  async #stop(drainMs: number): Promise<void> {
     await this.#starting?.catch(() => undefined)
+    await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
     for (const { leave } of this.#topics.values()) leave()
-    await this.#runtime?.stop()
+    this.#stopped = true
     this.#stopLog()
   }
 
@@ -421,7 +427,9 @@ class AgentPeer implements Peer {
   }
 
   #running(): Runtime {
-    if (this.#stopping !== undefined) throw new HermesError('STOPPED')
+    // A handler that is let end needs the calls it makes.
+    const draining = !this.#stopped && (served.getStore()?.path.length ?? 0) > 0
+    if (this.#stopping !== undefined && !draining) throw new HermesError('STOPPED')
     if (!this.#runtime) throw new HermesError('NOT_STARTED')
     return this.#runtime
   }

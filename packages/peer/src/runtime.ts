@@ -18,6 +18,7 @@ import {
 import { LRUCache } from 'lru-cache'
 import type { ReceivedEvent } from './api.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
+import { drain } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
 import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
@@ -66,7 +67,7 @@ export interface Runtime {
   readonly server: Server
   readonly caller: Caller
   start(): Promise<void>
-  stop(): Promise<void>
+  stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
   provide(contract: Capability, handler: Provided['handler']): void
   joinTopic(topic: string): () => void
@@ -420,15 +421,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       telemetry.emit('peer.notice', { text: trust.describe() })
     },
 
-    async stop() {
+    async stop({ drainMs, hurry }) {
       stopping = true
       withdraw()
-      server.drain()
+      const announce = () => void beacon.announce('draining').catch(() => undefined)
+      const aborted = await drain({ agentId, server, caller, clock, tunables, telemetry, drainMs, hurry, announce })
       await beacon.announce('leaving').catch(() => undefined)
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
-      server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
       reconnector.stop()
       keeper.stop()
       directory.stop()
@@ -436,7 +437,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       inbox.close()
       clock.clear(sweeping)
       await network.stop()
-      telemetry.emit('peer.stopped', { agentId })
+      telemetry.emit('peer.stopped', { agentId, aborted })
     },
 
     provide(contract, handler) {

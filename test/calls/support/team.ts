@@ -36,7 +36,7 @@ export function createTeam(shared: Options = {}): Team {
       return made.start()
     },
     async stop() {
-      await Promise.all(peers.map((one) => one.stop()))
+      await Promise.all(peers.map((one) => one.stop({ drainMs: 0 })))
       rmSync(folder, { recursive: true, force: true })
     },
   }

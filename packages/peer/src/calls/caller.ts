@@ -50,8 +50,8 @@ export interface Answered {
 /** Carries calls out: chooses, sends, fails over, asks for outcomes, and ends each by its deadline. */
 export interface Caller {
   call(spec: CallSpec, signal: AbortSignal | undefined): Promise<Answered>
-  /** Ends every call that is in flight. */
-  stop(reason: HermesError): void
+  /** Ends every call that is in flight; with `nested: false` those that no call being served waits for. */
+  stop(reason: HermesError, options?: { nested: boolean }): void
 }
 
 export function createCaller(options: CallerOptions): Caller {
@@ -395,8 +395,8 @@ export function createCaller(options: CallerOptions): Caller {
 
   return {
     call,
-    stop(reason) {
-      for (const giveUp of [...running.values()]) giveUp(reason)
+    stop(reason, { nested } = { nested: true }) {
+      for (const [state, giveUp] of [...running]) if (nested || state.spec.path.length === 0) giveUp(reason)
     },
   }
 }

@@ -17,6 +17,8 @@ import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
 import { Confirmation, Job, type Provided } from './job.ts'
+import { createJobs } from './jobs.ts'
+import { type Load, loadOf } from './load.ts'
 import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
 import { type AgeingQueue, createAgeingQueue } from './queue.ts'
@@ -41,12 +43,15 @@ export interface Server {
   callerLost(agentId: string): void
   /** A caller has begun a later life than `epoch`: nobody waits for what it asked before. */
   callerRestarted(agentId: string, epoch: number): void
-  /** Running and waiting work, and the fullest capability's share of its places, 0..1. */
-  load(): { running: number; waiting: number; fullness: number }
+  load(): Load
   /** Share of the work of the last 15 minutes that ended well; declared errors count as well. */
   success(): number
-  /** Refuses new work from now on. */
-  drain(): void
+  /** Refuses new work from now on and hands back what waits; `ended` resolves once nothing is unfinished. */
+  drain(): { ended: Promise<void>; handedBack: number }
+  /** Running work that nobody has aborted. */
+  unfinished(): number
+  /** Resolves once no handler runs any more. */
+  gone(): Promise<void>
   stop(reason: HermesError): void
 }
 
@@ -61,12 +66,10 @@ class CallServer implements Server {
   readonly #options: ServerOptions
   readonly #provided = new Map<string, Provided>()
   readonly #queues = new Map<Provided, AgeingQueue<Job>>()
-  /** Jobs by caller: bounded by what may be in flight. */
-  readonly #jobs = new Map<string, Set<Job>>()
+  readonly #jobs = createJobs()
   readonly #success
   readonly #responder: Responder
   readonly #unqueued: Unqueued
-  #inFlight = 0
   #draining = false
 
   constructor(options: ServerOptions) {
@@ -150,7 +153,7 @@ class CallServer implements Server {
       )
       return
     }
-    for (const job of this.#jobs.get(from) ?? []) {
+    for (const job of this.#jobs.of(from)) {
       if (job.record !== record) continue
       if (telemetry.wants('handler.cancelled'))
         telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
@@ -164,42 +167,45 @@ class CallServer implements Server {
 
   callerLost(agentId: string): void {
     const { clock, tunables, links } = this.#options
-    if (!this.#jobs.has(agentId)) return
+    if (this.#jobs.countOf(agentId) === 0) return
     clock.after(tunables.callerGraceMs, () => {
       if (links.has(agentId)) return
-      for (const job of [...(this.#jobs.get(agentId) ?? [])]) {
+      for (const job of this.#jobs.of(agentId)) {
         this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} was disconnected` }))
       }
     })
   }
 
   callerRestarted(agentId: string, epoch: number): void {
-    for (const job of [...(this.#jobs.get(agentId) ?? [])]) {
+    for (const job of this.#jobs.of(agentId)) {
       if (job.incoming.header.epoch > epoch) continue
       this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} has restarted` }))
     }
   }
 
-  load(): { running: number; waiting: number; fullness: number } {
-    let waiting = 0
-    let running = 0
-    let fullness = 0
-    for (const provided of this.#provided.values()) {
-      const most = provided.contract.constraints.maxConcurrency ?? this.#options.tunables.inFlightPerNode
-      running += provided.running
-      waiting += this.#queues.get(provided)?.size ?? 0
-      fullness = Math.max(fullness, provided.running / most)
-    }
-    return { running, waiting, fullness }
+  load(): Load {
+    const { inFlightPerNode } = this.#options.tunables
+    return loadOf(this.#provided.values(), (provided) => this.#queues.get(provided)?.size ?? 0, inFlightPerNode)
   }
 
-  drain(): void {
+  drain(): { ended: Promise<void>; handedBack: number } {
     this.#draining = true
+    const waiting = this.#jobs.all().filter(({ state }) => state === 'waiting')
+    for (const job of waiting) this.#handBack(job, new HermesError('DRAINING'))
+    return { ended: this.#jobs.when(() => this.unfinished() === 0), handedBack: waiting.length }
+  }
+
+  unfinished(): number {
+    return this.#jobs.unfinished()
+  }
+
+  gone(): Promise<void> {
+    return this.#jobs.when(() => this.#jobs.count === 0)
   }
 
   stop(reason: HermesError): void {
     this.#draining = true
-    for (const jobs of [...this.#jobs.values()]) for (const job of [...jobs]) this.#abort(job, reason)
+    for (const job of this.#jobs.all()) this.#abort(job, reason)
   }
 
   #accept(incoming: Incoming, name: string): void {
@@ -216,8 +222,8 @@ class CallServer implements Server {
         details: { path },
       })
     }
-    const own = this.#jobs.get(from)?.size ?? 0
-    if (own >= tunables.inFlightPerPeer || this.#inFlight >= tunables.inFlightPerNode) {
+    const own = this.#jobs.countOf(from)
+    if (own >= tunables.inFlightPerPeer || this.#jobs.count >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
     }
     const request = readRequestPayload(decodePayload(header.content_type, payload))
@@ -231,15 +237,9 @@ class CallServer implements Server {
     if (!record)
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     const job = new Job(incoming, record, provided)
-    this.#enter(job)
+    this.#jobs.enter(job)
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
-    const refuse = (error: unknown): void => {
-      if (job.state !== 'waiting') return
-      this.#leave(job)
-      dedup.withdraw(from, record)
-      for (const waiter of record.waiters)
-        this.#responder.answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
-    }
+    const refuse = (error: unknown): void => this.#handBack(job, error)
     let checked: unknown
     try {
       checked = checkNullish(provided.contract.schemas.input, request.input, 'input')
@@ -255,6 +255,17 @@ class CallServer implements Server {
     }
     if (checked instanceof Promise) checked.then(begin, refuse)
     else begin(checked)
+  }
+
+  /** Not started, and forgotten: it may be asked for again, here or elsewhere. */
+  #handBack(job: Job, error: unknown): void {
+    if (job.state !== 'waiting') return
+    const { record, incoming } = job
+    this.#queues.get(job.provided)?.remove(job)
+    this.#leave(job)
+    this.#options.dedup.withdraw(incoming.from, record)
+    const outcome = errorOutcome(HermesError.from(error), incoming.header.content_type)
+    for (const waiter of record.waiters) this.#responder.answer(incoming.from, waiter, incoming.header, outcome)
   }
 
   #start(job: Job): void {
@@ -426,6 +437,7 @@ class CallServer implements Server {
     })
     const waiting = job.state === 'waiting'
     job.abort(error)
+    this.#jobs.changed()
     if (waiting) {
       this.#queues.get(job.provided)?.remove(job)
       this.#over(job, errorOutcome(error, job.incoming.header.content_type))
@@ -437,6 +449,7 @@ class CallServer implements Server {
 
   #abort(job: Job, reason: HermesError): void {
     job.abort(reason)
+    this.#jobs.changed()
     if (job.state !== 'waiting') return
     this.#queues.get(job.provided)?.remove(job)
     // Never started: whoever still waits for it is told, and the id stays refused.
@@ -453,25 +466,10 @@ class CallServer implements Server {
     }
   }
 
-  #enter(job: Job): void {
-    const { from } = job.incoming
-    let jobs = this.#jobs.get(from)
-    if (!jobs) {
-      jobs = new Set()
-      this.#jobs.set(from, jobs)
-    }
-    jobs.add(job)
-    this.#inFlight++
-  }
-
   #leave(job: Job): void {
     job.state = 'over'
     this.#options.clock.clear(job.timer)
-    const { from } = job.incoming
-    const jobs = this.#jobs.get(from)
-    if (!jobs?.delete(job)) return
-    this.#inFlight--
-    if (jobs.size === 0) this.#jobs.delete(from)
+    this.#jobs.leave(job)
   }
 
   #ids(job: Job) {

@@ -12,7 +12,10 @@ export interface Ids {
  */
 export interface EventMap {
   'peer.started': { agentId: string; peerId: string; addresses: readonly string[] }
-  'peer.stopped': { agentId: string }
+  /** It takes no new work; what runs has `drainMs` to end. */
+  'peer.draining': { agentId: string; running: number; handedBack: number; drainMs: number }
+  /** `aborted`: what still ran at the end of its time. */
+  'peer.stopped': { agentId: string; aborted: number }
   /** Something an operator should read once: what the trust mode admits, what was given up. */
   'peer.notice': { text: string }
 
