@@ -263,7 +263,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ledger,
     ask,
     budget: createRetryBudget({ size: tunables.retryBudget, refill: tunables.retryRefill }),
-    slots: createSlots({ perNode: tunables.inFlightPerNode, mostWaiting: tunables.outboxPerPeer }),
+    slots: createSlots({
+      perNode: tunables.inFlightPerNode,
+      mostWaiting: tunables.outboxPerPeer,
+      clock,
+      ageMs: tunables.priorityAgeMs,
+    }),
   })
   inbox = createInbox({
     agentId,

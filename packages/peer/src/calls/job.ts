@@ -18,6 +18,7 @@ export class Job {
   readonly provided: Provided
   readonly priority: Priority
   readonly since: number
+  readonly sender: string
   /** Monotonic ms. */
   readonly deadline: number
   state: 'waiting' | 'running' | 'over' = 'waiting'
@@ -34,6 +35,7 @@ export class Job {
     this.provided = provided
     this.priority = incoming.header.priority
     this.since = incoming.receivedAt
+    this.sender = incoming.from
     // A header may say any number; no envelope lives longer than a day, and no timer counts much further.
     this.deadline = incoming.receivedAt + Math.min(incoming.header.timeout_ms, MAX_LIFE_MS)
   }
