@@ -23,6 +23,7 @@ export const BESIDE: Readonly<Record<string, readonly string[]>> = {
   identity: [],
   telemetry: [],
   journal: [],
+  sessions: [],
   directory: ['link', 'network'],
 }
 

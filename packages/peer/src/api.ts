@@ -12,6 +12,7 @@ import type {
   ReturnOf,
 } from '@hermes-peer/protocol'
 import type { StopOptions } from './calls/drain.ts'
+import type { Session } from './calls/session.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 
@@ -66,12 +67,24 @@ export interface CallContext<C extends Capability = Capability> {
   readonly attempt: number
   /** Ms left of the handler's budget. */
   remainingMs(): number
+  /** The session that the call belongs to, if any. */
+  readonly session: HandlerSession | undefined
   /** What the caller gave as `context`. */
   readonly context: Readonly<Record<string, unknown>>
   /** Makes an error that the contract declares; throw it. */
   error<N extends ErrorsOf<C>>(name: N, data: ErrorReturnOf<C, N>): Error
   /** Answers with a plan instead of a result: return it. The caller confirms in a second request of the same correlation. */
   needConfirmation(partialResult: PartialReturnOf<C>): NeedConfirmation
+}
+
+/** A session as a handler sees it. What belongs to it is kept by `caller` and `id`, and dropped when the signal fires. */
+export interface HandlerSession {
+  readonly id: string
+  readonly caller: string
+  /** When its first message came, wall clock, ms; later than the caller's own time when this peer has restarted. */
+  readonly since: number
+  /** Aborted with `SESSION_CLOSED` or `LEASE_EXPIRED` once it is over. */
+  readonly signal: AbortSignal
 }
 
 declare const confirmationBrand: unique symbol
@@ -109,6 +122,12 @@ export interface Peer extends AsyncDisposable {
   /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
   callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
   /**
+   * Begins a session with an agent, or with the best one for a contract. It ends by `close()`, after `idleMs` (default and
+   * most: 15 min) without anything in flight, or, with `leaseMs`, when that is over and was not renewed. Rejects with `BUSY`
+   * when 1000 sessions with that agent are open, and with what `find` or the first message there ends with.
+   */
+  session(target: SessionTarget, options?: SessionOptions): Promise<Session>
+  /**
    * Runs `work` so that all calls made inside share one trace: a new one, or that of the call being served. Its id is handed to
    * `work`. Without it every call outside of a handler begins a trace of its own.
    */
@@ -135,6 +154,19 @@ export interface Peer extends AsyncDisposable {
   readonly events: PeerEvents
   /** The balance: `calls = succeeded + failed + inFlight`, always. */
   balance(): Balance
+}
+
+/** An agent id, or what the best agent is looked for by. */
+export type SessionTarget = string | { contract: Capability; where?: Readonly<Record<string, string>> }
+
+export interface SessionOptions {
+  /** Ms without anything in flight until it is closed. Default, and most, 15 min. */
+  idleMs?: number
+  /** Ms until it is closed unless it is renewed, up to 24 hours; the idle time counts no more. Default: no lease. */
+  leaseMs?: number
+  /** For finding the agent and agreeing on the lease, ms. Default 10 s. */
+  timeoutMs?: number
+  signal?: AbortSignal
 }
 
 export interface Balance {

@@ -25,6 +25,7 @@ export interface SpecSource {
   /** JSON Schema of our own contract, when there is one. */
   readonly inputSchema: unknown
   readonly options: CallOptions
+  readonly sessionId?: string | undefined
   /** The call being served, when this one is made inside a handler. */
   readonly served: Served | undefined
 }
@@ -74,6 +75,7 @@ export function callSpec(
     priority: options.priority ?? served?.priority ?? (3 as Priority),
     path,
     ordered: options.ordered ?? true,
+    sessionId: source.sessionId,
     deadline,
     timeoutMs: Math.round(deadline - clock.monotonic()),
   }

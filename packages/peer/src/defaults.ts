@@ -50,6 +50,13 @@ export const DEFAULTS = {
   outboxPerPeer: 1000,
   /** Waiting work gains one level of priority per this time. */
   priorityAgeMs: 10 * SECOND,
+  /** A person comes back within this time; whoever needs longer asks for a lease. */
+  sessionIdleMs: 15 * MINUTE,
+  /** Sessions with one agent, and in all (ten agents at their bound): a mark is a few hundred bytes. */
+  sessionsPerPeer: 1000,
+  sessionsPerNode: 10_000,
+  /** How long an agent is given to take note of a close or a lease. */
+  sessionTellMs: 5 * SECOND,
   /** At a stop, what runs may end in this time: orchestrators kill 30 s after their signal, the rest is for the goodbye. */
   drainMs: 25 * SECOND,
   /** What is aborted then may still answer, if it heeds its signal. */

@@ -15,12 +15,16 @@ export type {
   CallOptions,
   EmitTarget,
   Handler,
+  HandlerSession,
   NeedConfirmation,
   Peer,
   ReceivedEvent,
+  SessionOptions,
+  SessionTarget,
   WatchChange,
 } from './api.ts'
 export type { StopOptions } from './calls/drain.ts'
+export type { Session, SessionCallOptions } from './calls/session.ts'
 export { type Clock, systemClock, type Timer } from './clock.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'

@@ -16,13 +16,27 @@ import {
   type OutputOf,
   type PartialOf,
 } from '@hermes-peer/protocol'
-import type { Answer, Balance, CallOptions, EmitTarget, Handler, Peer, ReceivedEvent, WatchChange } from './api.ts'
+import type {
+  Answer,
+  Balance,
+  CallOptions,
+  EmitTarget,
+  Handler,
+  Peer,
+  ReceivedEvent,
+  SessionOptions,
+  SessionTarget,
+  WatchChange,
+} from './api.ts'
 import { callSpec } from './call-spec.ts'
 import { served } from './calls/context.ts'
 import type { StopOptions } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
 import { checkNullish } from './calls/nullish.ts'
+import { outputOf } from './calls/output.ts'
+import type { Session } from './calls/session.ts'
 import { checkContract, checkDrain, checkListener, checkQuery, checkTimes } from './checks.ts'
+import { openSession } from './open-session.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -147,17 +161,30 @@ class AgentPeer implements Peer {
   }
 
   async call<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<OutputOf<C>> {
-    const answer = await this.request(contract, input, options)
-    if (answer.status === 'completed') return answer.output as OutputOf<C>
-    throw new HermesError('CONFIRMATION_NEEDED', {
-      message: `${answer.agent} answered ${contract.name} with a plan that waits for confirmation`,
-      details: { partial_result: answer.partialResult, correlation_id: answer.correlationId, agent: answer.agent },
-      messageId: answer.messageId,
-      traceId: answer.traceId,
+    return outputOf(contract, await this.request(contract, input, options))
+  }
+
+  session(target: SessionTarget, options: SessionOptions = {}): Promise<Session> {
+    const { tunables } = this.#settings
+    return openSession(target, options, {
+      runtime: () => this.#running(),
+      tunables,
+      random: this.#seams.random,
+      limited: (times, work) => this.#limited(times, work),
+      request: (...parts) => this.#request(...parts),
     })
   }
 
-  async request<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<Answer<C>> {
+  request<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<Answer<C>> {
+    return this.#request(contract, input, options)
+  }
+
+  async #request<C extends Capability>(
+    contract: C,
+    input: InputOf<C>,
+    options: CallOptions,
+    sessionId?: string,
+  ): Promise<Answer<C>> {
     const { clock } = this.#seams
     const since = clock.monotonic()
     const runtime = this.#running()
@@ -171,6 +198,7 @@ class AgentPeer implements Peer {
         input: input === undefined ? null : input,
         inputSchema: contract.jsonSchemas.input,
         options,
+        sessionId,
         served: served.getStore(),
       },
       { clock, random: this.#seams.random, tunables: this.#settings.tunables },

@@ -24,6 +24,7 @@ import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
 import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
+import { createSessionRuntime, type SessionRuntime } from './calls/session.ts'
 import { createSlots } from './calls/slots.ts'
 import { createAskRuntime } from './calls/system.ts'
 import type { BuiltIn } from './calls/unqueued.ts'
@@ -66,6 +67,7 @@ export interface Runtime {
   readonly router: Router
   readonly server: Server
   readonly caller: Caller
+  readonly sessions: SessionRuntime
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -142,6 +144,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         for (const other of links.all()) if (other.remote.agentId === link.remote.agentId) others++
         inbox.linked(link, others === 1)
         reconnector.end(link.remote.agentId)
+        sessions.table.linked(link.remote.agentId, link.remote.epoch)
         directory.linked(link)
       },
       frame(link, body) {
@@ -185,6 +188,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     sendFilter: seams.sendFilter,
   })
   const ask = createAskRuntime({ outbox, pending, clock, random })
+  const sessions = createSessionRuntime({ clock, tunables, telemetry, links, ask })
   const directory: Directory = createDirectory({
     agentId,
     ownKey: key.publicKey,
@@ -210,6 +214,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     duplicate,
   })
   const builtIns = new Map<string, BuiltIn>([
+    ['hermes.session', sessions.builtIn],
     ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
     [
       'hermes.outcome',
@@ -223,6 +228,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   ])
   const server = createServer({
     agentId,
+    sessions: sessions.table,
     links,
     outbox,
     dedup,
@@ -396,6 +402,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     router,
     server,
     caller,
+    sessions,
 
     async start() {
       network.observe({})
@@ -435,6 +442,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
+      sessions.table.stop(reason)
       reconnector.stop()
       keeper.stop()
       directory.stop()

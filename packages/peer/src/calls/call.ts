@@ -26,6 +26,7 @@ export interface CallSpec {
   readonly priority: Priority
   readonly path: readonly string[]
   readonly ordered: boolean
+  readonly sessionId?: string | undefined
   /** Monotonic ms. */
   readonly deadline: number
   readonly timeoutMs: number

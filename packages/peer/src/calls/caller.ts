@@ -299,6 +299,7 @@ export function createCaller(options: CallerOptions): Caller {
           priority: spec.priority,
           attempt: number,
           path: spec.path,
+          sessionId: spec.sessionId,
           ordered: spec.ordered && number === 1,
         },
         {

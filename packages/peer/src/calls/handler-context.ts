@@ -6,11 +6,13 @@ import { type AnyContext, asConfirmation, type Job } from './job.ts'
 export function handlerContext(job: Job, clock: Clock): AnyContext {
   const { header, from } = job.incoming
   const { contract } = job.provided
+  const { session } = job
   return {
     get signal() {
       return job.signal
     },
     caller: from,
+    session: session && { id: session.id, caller: from, since: session.since, signal: session.signal },
     messageId: header.message_id,
     correlationId: header.correlation_id ?? '',
     traceId: header.trace_id,

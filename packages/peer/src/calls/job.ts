@@ -3,6 +3,7 @@ import type { CallContext, NeedConfirmation } from '../api.ts'
 import type { Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { SessionMark } from '../sessions/table.ts'
 
 /** A capability that this peer provides. */
 export interface Provided {
@@ -25,6 +26,8 @@ export class Job {
   input: unknown
   context: JsonValue | undefined
   timer: Timer | undefined
+  session: SessionMark | undefined
+  leaveSession = (): void => undefined
   startedAt = 0
   #controller: AbortController | undefined
   #aborted: HermesError | undefined

@@ -13,6 +13,7 @@ import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { Sessions } from '../sessions/table.ts'
 import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
@@ -27,6 +28,7 @@ import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './
 
 export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, 'responder'> {
   readonly agentId: string
+  readonly sessions: Sessions
   readonly clock: Clock
   readonly tunables: Tunables
 }
@@ -210,7 +212,7 @@ class CallServer implements Server {
 
   #accept(incoming: Incoming, name: string): void {
     const { header, from, payload, leaf } = incoming
-    const { agentId, dedup, tunables, clock } = this.#options
+    const { agentId, dedup, tunables, clock, sessions } = this.#options
     if (this.#draining) throw new HermesError('DRAINING')
     if (header.call_type === 'stream') throw new HermesError('STREAM_UNSUPPORTED')
     const provided = this.#provided.get(name)
@@ -226,6 +228,7 @@ class CallServer implements Server {
     if (own >= tunables.inFlightPerPeer || this.#jobs.count >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
     }
+    const session = header.session_id === undefined ? undefined : sessions.admit(from, header.session_id, header.epoch)
     const request = readRequestPayload(decodePayload(header.content_type, payload))
     const record = dedup.begin(
       from,
@@ -238,6 +241,8 @@ class CallServer implements Server {
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     const job = new Job(incoming, record, provided)
     this.#jobs.enter(job)
+    job.session = session
+    if (session) job.leaveSession = sessions.begin(session, (reason) => this.#abort(job, reason))
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
     const refuse = (error: unknown): void => this.#handBack(job, error)
     let checked: unknown
@@ -470,6 +475,7 @@ class CallServer implements Server {
     job.state = 'over'
     this.#options.clock.clear(job.timer)
     this.#jobs.leave(job)
+    job.leaveSession()
   }
 
   #ids(job: Job) {

@@ -12,7 +12,7 @@ export type AskRuntime = (
   link: Link,
   capability: string,
   input: unknown,
-  options: { timeoutMs: number; signal?: AbortSignal | undefined; traceId?: string },
+  options: { timeoutMs: number; signal?: AbortSignal | undefined; traceId?: string; sessionId?: string },
 ) => Promise<unknown>
 
 export function createAskRuntime(options: {
@@ -23,7 +23,7 @@ export function createAskRuntime(options: {
 }): AskRuntime {
   const { outbox, pending, clock, random } = options
   const bytes = (length: number) => random.bytes(length)
-  return (link, capability, input, { timeoutMs, signal, traceId }) =>
+  return (link, capability, input, { timeoutMs, signal, traceId, sessionId }) =>
     new Promise((resolve, reject) => {
       let attempt: PendingAttempt | undefined
       const end = (finish: () => void): void => {
@@ -56,6 +56,7 @@ export function createAskRuntime(options: {
           capability,
           timeoutMs,
           priority: 5,
+          sessionId,
           // Housekeeping must not wait behind a gap in the work.
           ordered: false,
         },

@@ -5,7 +5,15 @@ import { errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 
 /** A capability of the runtime itself. */
-export type BuiltIn = (input: unknown, asker: { readonly agentId: string; readonly offsetMs: number }) => unknown
+export type BuiltIn = (input: unknown, asker: Asker) => unknown
+
+/** Who asks for a built-in, and in which life and session. */
+export interface Asker {
+  readonly agentId: string
+  readonly offsetMs: number
+  readonly epoch: number
+  readonly sessionId: string | undefined
+}
 
 export interface UnqueuedOptions {
   readonly dedup: Dedup
@@ -30,7 +38,12 @@ export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOp
       try {
         if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
         const { input } = readRequestPayload(decodePayload(header.content_type, payload))
-        const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs })
+        const output = builtIn(input, {
+          agentId: from,
+          offsetMs: link.offsetMs,
+          epoch: header.epoch,
+          sessionId: header.session_id,
+        })
         outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
       } catch (error) {
         outcome = errorOutcome(HermesError.from(error), header.content_type)

@@ -39,6 +39,7 @@ export interface Draft {
   readonly path?: readonly string[] | undefined
   readonly ordered?: boolean | undefined
   readonly inReplyTo?: string | undefined
+  readonly sessionId?: string | undefined
 }
 
 export interface Posted {
@@ -237,6 +238,7 @@ class EnvelopeOutbox implements Outbox {
       network,
       message_id: draft.messageId,
       correlation_id: draft.correlationId,
+      session_id: draft.sessionId,
       trace_id: draft.traceId,
       span_id: draft.spanId,
       message_type: draft.type,

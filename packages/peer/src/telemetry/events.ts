@@ -81,6 +81,9 @@ export interface EventMap {
   'breaker.probe': { agentId: string; capability: string }
   'breaker.closed': { agentId: string; capability: string }
 
+  'session.opened': { agentId: string; sessionId: string; by: 'us' | 'them' }
+  'session.closed': { agentId: string; sessionId: string; code: string }
+
   'handler.queued': Ids & { capability: string; from: string; waiting: number }
   'handler.started': Ids & { capability: string; from: string; attempt: number; queuedMs: number }
   'handler.cancelled': Ids & { capability: string; from: string; reason: string }

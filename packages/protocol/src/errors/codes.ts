@@ -117,6 +117,18 @@ export const ERROR_TABLE = {
     'Look at why they fail; the next call after the time that is named tries one again.',
     LOCAL,
   ),
+  SESSION_CLOSED: row(
+    'sender',
+    false,
+    'The session is over.',
+    'Open a new one; tasks that were begun in it live on and are asked for by their id.',
+  ),
+  LEASE_EXPIRED: row(
+    'sender',
+    false,
+    'The lease of the session was not renewed in time.',
+    'Open a new session; tasks that were begun in it live on and are asked for by their id.',
+  ),
   QUEUE_FULL: row(
     'sender',
     true,
