@@ -24,6 +24,7 @@ export const BESIDE: Readonly<Record<string, readonly string[]>> = {
   telemetry: [],
   journal: [],
   sessions: [],
+  context: [],
   directory: ['link', 'network'],
 }
 

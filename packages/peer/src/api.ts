@@ -12,7 +12,9 @@ import type {
   ReturnOf,
 } from '@hermes-peer/protocol'
 import type { StopOptions } from './calls/drain.ts'
+import type { PullOptions } from './calls/pull.ts'
 import type { Session } from './calls/session.ts'
+import type { ContextRef } from './context/store.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 
@@ -33,6 +35,8 @@ export interface CallOptions {
   ordered?: boolean
   /** What the provider may need to know beside the input; plain JSON data. */
   context?: Readonly<Record<string, unknown>>
+  /** What `offerContext` gave: sent as `context.refs`, and from then on whoever the request reaches may pull it. */
+  refs?: readonly ContextRef[]
 }
 
 /** Everything that is known of an answered call. */
@@ -71,6 +75,11 @@ export interface CallContext<C extends Capability = Capability> {
   readonly session: HandlerSession | undefined
   /** What the caller gave as `context`. */
   readonly context: Readonly<Record<string, unknown>>
+  /**
+   * Pulls context that the caller keeps, by a reference that it sent. Rejects with `CONTEXT_GONE` when it has expired or is
+   * not for this agent, `INVALID_PAYLOAD` for what is no reference of the caller's.
+   */
+  fetch(ref: unknown, options?: PullOptions): Promise<unknown>
   /** Makes an error that the contract declares; throw it. */
   error<N extends ErrorsOf<C>>(name: N, data: ErrorReturnOf<C, N>): Error
   /** Answers with a plan instead of a result: return it. The caller confirms in a second request of the same correlation. */
@@ -127,6 +136,14 @@ export interface Peer extends AsyncDisposable {
    * when 1000 sessions with that agent are open, and with what `find` or the first message there ends with.
    */
   session(target: SessionTarget, options?: SessionOptions): Promise<Session>
+  /**
+   * Keeps plain data here, under 128 random bits, for others to pull with `ctx.fetch`: the `agents` that are named, and those
+   * whom a call with it in `refs` reaches. For `ttlMs` (default and most 15 min); at most 16 MiB in all, each under 1 MiB.
+   * Throws `INVALID_PAYLOAD`, `INVALID_OPTION`, `PAYLOAD_TOO_LARGE`.
+   */
+  offerContext(data: unknown, options?: { agents?: readonly string[]; ttlMs?: number }): ContextRef
+  /** Nobody can pull it any more. */
+  withdrawContext(ref: ContextRef): void
   /**
    * Runs `work` so that all calls made inside share one trace: a new one, or that of the call being served. Its id is handed to
    * `work`. Without it every call outside of a handler begins a trace of its own.

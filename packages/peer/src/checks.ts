@@ -51,6 +51,14 @@ export function checkTarget(target: SessionTarget): {
   return { contract, where }
 }
 
+/** Options of offered context; throws `INVALID_OPTION` or `INVALID_NAME`. */
+export function checkOffer(agents: unknown, ttlMs: unknown, mostMs: number): void {
+  if (!(typeof ttlMs === 'number' && ttlMs > 0 && ttlMs <= mostMs))
+    refuse('ttlMs', `must be a number of milliseconds up to ${mostMs}`)
+  if (!Array.isArray(agents)) refuse('agents', 'must be a list of agent ids')
+  for (const agent of agents as unknown[]) checkName('agent_id', agent as string, 'agents')
+}
+
 /** Options of a session; throws `INVALID_OPTION` that names the field. */
 export function checkSession({ idleMs, leaseMs }: { idleMs?: unknown; leaseMs?: unknown }, mostIdleMs: number): void {
   const time = (value: unknown, most: number) => typeof value === 'number' && value > 0 && value <= most

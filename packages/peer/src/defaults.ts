@@ -57,6 +57,13 @@ export const DEFAULTS = {
   sessionsPerNode: 10_000,
   /** How long an agent is given to take note of a close or a lease. */
   sessionTellMs: 5 * SECOND,
+  /** Context by reference lives as long as a session may idle, at most and by default. */
+  contextLifeMs: 15 * MINUTE,
+  /** Context that is offered at a time: bytes as JSON, and references. */
+  contextBytes: 16 * MiB,
+  contextRefs: 1000,
+  /** One answer of up to 1 MiB from a peer that is linked already. */
+  contextTimeoutMs: 10 * SECOND,
   /** At a stop, what runs may end in this time: orchestrators kill 30 s after their signal, the rest is for the goodbye. */
   drainMs: 25 * SECOND,
   /** What is aborted then may still answer, if it heeds its signal. */

@@ -24,8 +24,10 @@ export type {
   WatchChange,
 } from './api.ts'
 export type { StopOptions } from './calls/drain.ts'
+export type { PullOptions } from './calls/pull.ts'
 export type { Session, SessionCallOptions } from './calls/session.ts'
 export { type Clock, systemClock, type Timer } from './clock.ts'
+export type { ContextRef } from './context/store.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'
 export type { SendFilter } from './delivery/outbox.ts'

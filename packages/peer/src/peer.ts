@@ -35,7 +35,8 @@ import type { Provided } from './calls/job.ts'
 import { checkNullish } from './calls/nullish.ts'
 import { outputOf } from './calls/output.ts'
 import type { Session } from './calls/session.ts'
-import { checkContract, checkDrain, checkListener, checkQuery, checkTimes } from './checks.ts'
+import { checkContract, checkDrain, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
+import type { ContextRef } from './context/store.ts'
 import { openSession } from './open-session.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
@@ -175,6 +176,18 @@ class AgentPeer implements Peer {
     })
   }
 
+  offerContext(
+    data: unknown,
+    { agents = [], ttlMs = this.#settings.tunables.contextLifeMs }: { agents?: readonly string[]; ttlMs?: number } = {},
+  ): ContextRef {
+    checkOffer(agents, ttlMs, this.#settings.tunables.contextLifeMs)
+    return this.#running().contexts.store.offer(data, { agents, ttlMs })
+  }
+
+  withdrawContext({ ref }: ContextRef): void {
+    this.#running().contexts.store.withdraw(ref)
+  }
+
   request<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<Answer<C>> {
     return this.#request(contract, input, options)
   }
@@ -199,6 +212,7 @@ class AgentPeer implements Peer {
         inputSchema: contract.jsonSchemas.input,
         options,
         sessionId,
+        grant: runtime.contexts.store.grant,
         served: served.getStore(),
       },
       { clock, random: this.#seams.random, tunables: this.#settings.tunables },
@@ -245,6 +259,7 @@ class AgentPeer implements Peer {
         input: input ?? null,
         inputSchema: undefined,
         options,
+        grant: runtime.contexts.store.grant,
         served: served.getStore(),
       },
       { clock: this.#seams.clock, random: this.#seams.random, tunables: this.#settings.tunables },

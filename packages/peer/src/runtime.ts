@@ -22,6 +22,7 @@ import { drain } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
 import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
+import { type ContextRuntime, createContextRuntime } from './calls/pull.ts'
 import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
 import { createSessionRuntime, type SessionRuntime } from './calls/session.ts'
@@ -68,6 +69,7 @@ export interface Runtime {
   readonly server: Server
   readonly caller: Caller
   readonly sessions: SessionRuntime
+  readonly contexts: ContextRuntime
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -188,6 +190,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     sendFilter: seams.sendFilter,
   })
   const ask = createAskRuntime({ outbox, pending, clock, random })
+  const contexts = createContextRuntime({ agentId, clock, random, tunables, ask, directory: () => directory })
   const sessions = createSessionRuntime({ clock, tunables, telemetry, links, ask })
   const directory: Directory = createDirectory({
     agentId,
@@ -215,6 +218,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   const builtIns = new Map<string, BuiltIn>([
     ['hermes.session', sessions.builtIn],
+    ['hermes.context', contexts.builtIn],
     ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
     [
       'hermes.outcome',
@@ -229,6 +233,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const server = createServer({
     agentId,
     sessions: sessions.table,
+    pull: contexts.pull,
     links,
     outbox,
     dedup,
@@ -388,10 +393,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
     dedup.sweep()
+    contexts.store.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
-  let withdraw = (): void => undefined
-  let stopping = false
+  let [withdraw, stopping] = [(): void => undefined, false]
 
   return {
     network,
@@ -403,6 +408,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     server,
     caller,
     sessions,
+    contexts,
 
     async start() {
       network.observe({})

@@ -27,6 +27,8 @@ export interface CallSpec {
   readonly path: readonly string[]
   readonly ordered: boolean
   readonly sessionId?: string | undefined
+  /** An attempt is on its way to that agent. */
+  readonly reached?: ((agentId: string) => void) | undefined
   /** Monotonic ms. */
   readonly deadline: number
   readonly timeoutMs: number

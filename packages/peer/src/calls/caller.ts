@@ -304,6 +304,7 @@ export function createCaller(options: CallerOptions): Caller {
         },
         {
           written: ({ leaf }) => {
+            spec.reached?.(agentId)
             const waiter: PendingAttempt = {
               leaf,
               agentId,

@@ -47,16 +47,19 @@ export async function drain(options: DrainOptions): Promise<number> {
 
   const { ended, handedBack } = server.drain()
   caller.stop(new HermesError('STOPPED', { message: `${agentId} is stopping` }), { nested: false })
-  const running = server.unfinished()
+  const running = server.jobs.unfinished()
   if (running > 0 && drainMs > 0 && !hurry.aborted) {
     telemetry.emit('peer.draining', { agentId, running, handedBack, drainMs })
     announce()
     await within(ended, drainMs, hurry)
   }
-  const aborted = server.unfinished()
+  const aborted = server.jobs.unfinished()
   if (aborted > 0) {
     server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
-    await within(server.gone(), tunables.abortGraceMs)
+    await within(
+      server.jobs.when(() => server.jobs.count === 0),
+      tunables.abortGraceMs,
+    )
   }
   return aborted
 }

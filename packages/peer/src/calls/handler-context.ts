@@ -1,9 +1,10 @@
 import { HermesError } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import { type AnyContext, asConfirmation, type Job } from './job.ts'
+import type { ContextRuntime } from './pull.ts'
 
 /** What a handler is told about the call it serves. */
-export function handlerContext(job: Job, clock: Clock): AnyContext {
+export function handlerContext(job: Job, clock: Clock, pull: ContextRuntime['pull']): AnyContext {
   const { header, from } = job.incoming
   const { contract } = job.provided
   const { session } = job
@@ -20,6 +21,7 @@ export function handlerContext(job: Job, clock: Clock): AnyContext {
     attempt: header.attempt,
     remainingMs: () => Math.max(0, job.deadline - clock.monotonic()),
     context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
+    fetch: (ref, options) => pull(job, ref, options),
     error: (name, data) => {
       if (!Object.hasOwn(contract.schemas.errors, name)) {
         return new HermesError('HANDLER_ERROR', {

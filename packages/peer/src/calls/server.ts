@@ -18,10 +18,11 @@ import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
 import { Confirmation, Job, type Provided } from './job.ts'
-import { createJobs } from './jobs.ts'
+import { createJobs, type Jobs } from './jobs.ts'
 import { type Load, loadOf } from './load.ts'
 import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
+import type { ContextRuntime } from './pull.ts'
 import { type AgeingQueue, createAgeingQueue } from './queue.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
 import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
@@ -29,6 +30,7 @@ import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './
 export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, 'responder'> {
   readonly agentId: string
   readonly sessions: Sessions
+  readonly pull: ContextRuntime['pull']
   readonly clock: Clock
   readonly tunables: Tunables
 }
@@ -50,10 +52,7 @@ export interface Server {
   success(): number
   /** Refuses new work from now on and hands back what waits; `ended` resolves once nothing is unfinished. */
   drain(): { ended: Promise<void>; handedBack: number }
-  /** Running work that nobody has aborted. */
-  unfinished(): number
-  /** Resolves once no handler runs any more. */
-  gone(): Promise<void>
+  readonly jobs: Pick<Jobs, 'unfinished' | 'when' | 'count'>
   stop(reason: HermesError): void
 }
 
@@ -68,7 +67,7 @@ class CallServer implements Server {
   readonly #options: ServerOptions
   readonly #provided = new Map<string, Provided>()
   readonly #queues = new Map<Provided, AgeingQueue<Job>>()
-  readonly #jobs = createJobs()
+  readonly jobs = createJobs()
   readonly #success
   readonly #responder: Responder
   readonly #unqueued: Unqueued
@@ -155,7 +154,7 @@ class CallServer implements Server {
       )
       return
     }
-    for (const job of this.#jobs.of(from)) {
+    for (const job of this.jobs.of(from)) {
       if (job.record !== record) continue
       if (telemetry.wants('handler.cancelled'))
         telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
@@ -169,17 +168,17 @@ class CallServer implements Server {
 
   callerLost(agentId: string): void {
     const { clock, tunables, links } = this.#options
-    if (this.#jobs.countOf(agentId) === 0) return
+    if (this.jobs.countOf(agentId) === 0) return
     clock.after(tunables.callerGraceMs, () => {
       if (links.has(agentId)) return
-      for (const job of this.#jobs.of(agentId)) {
+      for (const job of this.jobs.of(agentId)) {
         this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} was disconnected` }))
       }
     })
   }
 
   callerRestarted(agentId: string, epoch: number): void {
-    for (const job of this.#jobs.of(agentId)) {
+    for (const job of this.jobs.of(agentId)) {
       if (job.incoming.header.epoch > epoch) continue
       this.#abort(job, new HermesError('CALLER_GONE', { message: `${agentId} has restarted` }))
     }
@@ -192,22 +191,14 @@ class CallServer implements Server {
 
   drain(): { ended: Promise<void>; handedBack: number } {
     this.#draining = true
-    const waiting = this.#jobs.all().filter(({ state }) => state === 'waiting')
+    const waiting = this.jobs.all().filter(({ state }) => state === 'waiting')
     for (const job of waiting) this.#handBack(job, new HermesError('DRAINING'))
-    return { ended: this.#jobs.when(() => this.unfinished() === 0), handedBack: waiting.length }
-  }
-
-  unfinished(): number {
-    return this.#jobs.unfinished()
-  }
-
-  gone(): Promise<void> {
-    return this.#jobs.when(() => this.#jobs.count === 0)
+    return { ended: this.jobs.when(() => this.jobs.unfinished() === 0), handedBack: waiting.length }
   }
 
   stop(reason: HermesError): void {
     this.#draining = true
-    for (const job of this.#jobs.all()) this.#abort(job, reason)
+    for (const job of this.jobs.all()) this.#abort(job, reason)
   }
 
   #accept(incoming: Incoming, name: string): void {
@@ -224,8 +215,8 @@ class CallServer implements Server {
         details: { path },
       })
     }
-    const own = this.#jobs.countOf(from)
-    if (own >= tunables.inFlightPerPeer || this.#jobs.count >= tunables.inFlightPerNode) {
+    const own = this.jobs.countOf(from)
+    if (own >= tunables.inFlightPerPeer || this.jobs.count >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
     }
     const session = header.session_id === undefined ? undefined : sessions.admit(from, header.session_id, header.epoch)
@@ -240,7 +231,7 @@ class CallServer implements Server {
     if (!record)
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     const job = new Job(incoming, record, provided)
-    this.#jobs.enter(job)
+    this.jobs.enter(job)
     job.session = session
     if (session) job.leaveSession = sessions.begin(session, (reason) => this.#abort(job, reason))
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
@@ -311,7 +302,12 @@ class CallServer implements Server {
     }
     let result: unknown
     try {
-      result = served.run(inherited, job.provided.handler, job.input as never, handlerContext(job, clock) as never)
+      result = served.run(
+        inherited,
+        job.provided.handler,
+        job.input as never,
+        handlerContext(job, clock, this.#options.pull) as never,
+      )
     } catch (error) {
       this.#failed(job, error)
       return
@@ -442,7 +438,7 @@ class CallServer implements Server {
     })
     const waiting = job.state === 'waiting'
     job.abort(error)
-    this.#jobs.changed()
+    this.jobs.changed()
     if (waiting) {
       this.#queues.get(job.provided)?.remove(job)
       this.#over(job, errorOutcome(error, job.incoming.header.content_type))
@@ -454,7 +450,7 @@ class CallServer implements Server {
 
   #abort(job: Job, reason: HermesError): void {
     job.abort(reason)
-    this.#jobs.changed()
+    this.jobs.changed()
     if (job.state !== 'waiting') return
     this.#queues.get(job.provided)?.remove(job)
     // Never started: whoever still waits for it is told, and the id stays refused.
@@ -474,7 +470,7 @@ class CallServer implements Server {
   #leave(job: Job): void {
     job.state = 'over'
     this.#options.clock.clear(job.timer)
-    this.#jobs.leave(job)
+    this.jobs.leave(job)
     job.leaveSession()
   }
 

@@ -1,7 +1,7 @@
 import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkKey } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
-import { errorOutcome, responseOutcome } from './outcomes.ts'
+import { bounded, errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 
 /** A capability of the runtime itself. */
@@ -48,7 +48,7 @@ export function createUnqueued({ dedup, builtIns, responder, event }: UnqueuedOp
       } catch (error) {
         outcome = errorOutcome(HermesError.from(error), header.content_type)
       }
-      responder.answer(from, leaf, header, outcome)
+      responder.answer(from, leaf, header, bounded(outcome, responder.limit(from)))
     },
     event(incoming) {
       const { header, from, payload, leaf } = incoming

@@ -412,6 +412,13 @@ export const ERROR_TABLE = {
     'Flatten the work: at most 5 calls may wait for one another.',
     NOT_STARTED,
   ),
+  CONTEXT_GONE: row(
+    'sender',
+    false,
+    'There is no such context for this agent.',
+    'It has expired, was withdrawn, or is meant for another agent: have its owner offer it again.',
+    NOT_STARTED,
+  ),
   NOT_OWNER: row(
     'policy',
     false,
