@@ -34,6 +34,7 @@ const OF_A_RUNNING_PEER = [
   'VALIDATION_ERROR',
   'CALL_CYCLE',
   'NOT_OWNER',
+  'CONTEXT_GONE',
 ]
 
 /** Every `code` in the files, wherever it stands. */
