@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { type HermesError, isErrorCode } from '@hermes-peer/protocol'
 import type { Peer } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createTeam, temporaryFolder } from './calls/support/team.ts'
+import { createTeam, PATIENT, temporaryFolder } from './calls/support/team.ts'
 import { add, callOptionsEdge, inputEdge, odd, oddResult, resultEdge } from './wrong-input/calls.ts'
 import { type Case, type Edge, failureOf } from './wrong-input/case.ts'
 import { contractEdge } from './wrong-input/contract.ts'
@@ -28,7 +28,7 @@ const EDGES: readonly Edge[] = [
   lifecycleEdge,
 ]
 
-const team = createTeam()
+const team = createTeam({ tuning: PATIENT })
 let desk: Peer
 let worker: Peer
 

@@ -23,6 +23,8 @@ export const BESIDE: Readonly<Record<string, readonly string[]>> = {
   identity: [],
   telemetry: [],
   journal: [],
+  sessions: [],
+  context: [],
   directory: ['link', 'network'],
 }
 

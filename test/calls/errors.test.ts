@@ -1,7 +1,7 @@
 import { type AnyEvent, capability, type HermesError, isError, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam } from './support/team.ts'
+import { createTeam, PATIENT } from './support/team.ts'
 
 const instant = z.codec(z.iso.datetime(), z.date(), {
   decode: (text) => new Date(text),
@@ -73,7 +73,7 @@ const WRONGS: Record<string, (signal: AbortSignal) => unknown> = {
   'a getter that throws': () => Object.defineProperty({}, 'x', { enumerable: true, get: () => JSON.parse('{') }),
 }
 
-const team = createTeam()
+const team = createTeam({ tuning: PATIENT })
 let desk: Peer
 let worker: Peer
 const events: AnyEvent[] = []

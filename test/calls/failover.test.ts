@@ -36,7 +36,7 @@ async function scene(effects: 'none' | 'idempotent' | 'once', names: readonly st
   return { work, gates, started, providers, caller, events }
 }
 
-describe('a provider that stops in the middle', () => {
+describe('a provider that stops in the middle, without time to drain', () => {
   it('effects none: the same work goes to another candidate, within the call', async () => {
     const { work, gates, started, providers, caller, events } = await scene('none', ['a', 'b'])
     const answer = caller.request(work, 1)
@@ -44,7 +44,7 @@ describe('a provider that stops in the middle', () => {
     const [first] = started as ['a' | 'b']
     const other = first === 'a' ? 'b' : 'a'
     gates[other]?.resolve()
-    await providers[first]?.stop()
+    await providers[first]?.stop({ drainMs: 0 })
     const { agent, output, attempts, messageId } = await answer
     expect({ agent, output }).toEqual({ agent: other, output: other })
     expect(attempts).toMatchObject([{ agentId: first }])
@@ -59,7 +59,7 @@ describe('a provider that stops in the middle', () => {
     answer.catch(() => undefined)
     await until(() => started.length === 1)
     const [first] = started as ['a' | 'b']
-    await providers[first]?.stop()
+    await providers[first]?.stop({ drainMs: 0 })
     const error = await answer.catch((caught: unknown) => caught)
     if (!isHermesError(error)) throw error
     // A graceful stop may still tell that the work was aborted: that is an outcome too.
@@ -76,7 +76,7 @@ describe('a provider that stops in the middle', () => {
     await until(() => started.length === 50)
     const [victim] = started as [string]
     for (const [name, gate] of Object.entries(gates)) if (name !== victim) gate.resolve()
-    await providers[victim]?.stop()
+    await providers[victim]?.stop({ drainMs: 0 })
     const answers = await Promise.all([...calls, ...Array.from({ length: 30 }, () => caller.request(work, 1))])
     expect(answers.filter(({ agent }) => agent === victim)).toEqual([])
     expect(caller.balance()).toMatchObject({ calls: 80, succeeded: 80, inFlight: 0 })
@@ -92,9 +92,9 @@ describe('a provider that is gone for good', () => {
     const answer = caller.request(work, 1, { timeoutMs: 20_000 })
     answer.catch(() => undefined)
     await until(() => started.length === 1)
-    await providers[started[0] as string]?.stop()
+    await providers[started[0] as string]?.stop({ drainMs: 0 })
     await until(() => started.length === 2)
-    await providers[started[1] as string]?.stop()
+    await providers[started[1] as string]?.stop({ drainMs: 0 })
     const error = await answer.catch((caught: unknown) => caught)
     if (!isHermesError(error)) throw error
     expect(error.code).not.toBe('NO_CANDIDATE')

@@ -1,7 +1,7 @@
 import { capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, deferred, until } from './support/team.ts'
+import { createTeam, deferred, PATIENT, until } from './support/team.ts'
 
 const pair = capability('pair', {
   description: 'Two at a time.',
@@ -25,7 +25,9 @@ const free = capability('free', {
 })
 
 // Small numbers, so that few calls reach them: 4 in flight per pair of peers, 3 more may wait at the caller.
-const team = createTeam({ tuning: { inFlightPerPeer: 4, outboxPerPeer: 3, retryBackoffMs: 20, retryBackoffCapMs: 40 } })
+const team = createTeam({
+  tuning: { ...PATIENT, inFlightPerPeer: 4, outboxPerPeer: 3, retryBackoffMs: 20, retryBackoffCapMs: 40 },
+})
 let desk: Peer
 let worker: Peer
 let running = 0

@@ -44,7 +44,7 @@ function build(): { world: Scene; clear: () => Promise<void> } {
     },
     async peer(options) {
       const started = await startVictim({ place: begun(), ...options })
-      stops.push(() => started.peer.stop())
+      stops.push(() => started.peer.stop({ drainMs: 0 }))
       return started
     },
     async raw(as, options = {}) {

@@ -1,4 +1,4 @@
-import { capability, createPeer } from 'hermes-peer'
+import { capability, createPeer, stopOnSignals } from 'hermes-peer'
 import { z } from 'zod'
 import { SAFE, UNSAFE } from './contracts.ts'
 
@@ -36,6 +36,7 @@ if (extra) {
   })
   peer.provide(only, () => ({ by: agentId }))
 }
+stopOnSignals(peer, { drainMs: 6000 })
 const startedAt = Date.now()
 await peer.start()
 say({ type: 'ready', startedAt, readyAt: Date.now(), addresses: peer.addresses })

@@ -1,8 +1,8 @@
 // reviewer.ts
-import { createPeer } from 'hermes-peer'
+import { createPeer, stopOnSignals } from 'hermes-peer'
 import { codeReview } from './contracts.ts'
 
-await createPeer({ agentId: 'reviewer' })
+const reviewer = await createPeer({ agentId: 'reviewer' })
   .provide(codeReview, async ({ source }, ctx) => {
     if (source.length > 1e6) throw ctx.error('TOO_LARGE', { max_bytes: 1e6 })
     const lines = source.split('\n')
@@ -13,3 +13,5 @@ await createPeer({ agentId: 'reviewer' })
     }
   })
   .start()
+
+stopOnSignals(reviewer) // Ctrl-C or SIGTERM: refuses new work, lets what runs end, then exits

@@ -16,6 +16,10 @@ import type {
   ReturnOf,
   TaskState,
 } from '@hermes-peer/protocol'
+import type { StopOptions } from './calls/drain.ts'
+import type { PullOptions } from './calls/pull.ts'
+import type { Session } from './calls/session.ts'
+import type { ContextRef } from './context/store.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 
@@ -38,6 +42,8 @@ export interface CallOptions {
   maxHops?: number
   /** What the provider may need to know beside the input; plain JSON data. */
   context?: Readonly<Record<string, unknown>>
+  /** What `offerContext` gave: sent as `context.refs`, and from then on whoever the request reaches may pull it. */
+  refs?: readonly ContextRef[]
 }
 
 /** Everything that is known of an answered call. */
@@ -60,7 +66,7 @@ export interface Answer<C extends Capability> {
 
 /** What a handler is told about the call it serves. */
 export interface CallContext<C extends Capability = Capability> {
-  /** Aborted when the caller cancels or is gone, at the deadline, and when this peer stops. */
+  /** Aborted when the caller cancels or is gone, at the deadline, and when this peer stops and its time to drain is over. */
   readonly signal: AbortSignal
   /** The authenticated sender: who made the call, however it came here. */
   readonly caller: string
@@ -74,8 +80,15 @@ export interface CallContext<C extends Capability = Capability> {
   readonly attempt: number
   /** Ms left of the handler's budget. */
   remainingMs(): number
+  /** The session that the call belongs to, if any. */
+  readonly session: HandlerSession | undefined
   /** What the caller gave as `context`. */
   readonly context: Readonly<Record<string, unknown>>
+  /**
+   * Pulls context that the caller keeps, by a reference that it sent. Rejects with `CONTEXT_GONE` when it has expired or is
+   * not for this agent, `INVALID_PAYLOAD` for what is no reference of the caller's.
+   */
+  fetch(ref: unknown, options?: PullOptions): Promise<unknown>
   /** Makes an error that the contract declares; throw it. */
   error<N extends ErrorsOf<C>>(name: N, data: ErrorReturnOf<C, N>): Error
   /** Answers with a plan instead of a result: return it. The caller confirms in a second request of the same correlation. */
@@ -113,6 +126,16 @@ export interface ForwardOptions {
 declare const handedOnBrand: unique symbol
 export interface HandedOn {
   readonly [handedOnBrand]: true
+}
+
+/** A session as a handler sees it. What belongs to it is kept by `caller` and `id`, and dropped when the signal fires. */
+export interface HandlerSession {
+  readonly id: string
+  readonly caller: string
+  /** When its first message came, wall clock, ms; later than the caller's own time when this peer has restarted. */
+  readonly since: number
+  /** Aborted with `SESSION_CLOSED` or `LEASE_EXPIRED` once it is over. */
+  readonly signal: AbortSignal
 }
 
 declare const confirmationBrand: unique symbol
@@ -195,8 +218,13 @@ export interface Peer extends AsyncDisposable {
   provide<C extends Capability>(contract: C, handler: Handler<C>): this
   /** Starts listening and announcing; resolves with this peer once it can be called. A failed start leaves nothing running. */
   start(): Promise<this>
-  /** Says `leaving`, ends what is in flight with `STOPPED`, closes everything; idempotent. */
-  stop(): Promise<void>
+  /**
+   * Ends in good order: says `draining`, refuses new work with `DRAINING` (callers go elsewhere), hands back what waits, lets
+   * the handlers that run end, with the calls they make, for at most `drainMs`; aborts what still runs then, says `leaving`
+   * and closes everything. Own calls outside of handlers end at once with `STOPPED`. Called a second time while it drains, it
+   * waits no longer. Throws `INVALID_OPTION`.
+   */
+  stop(options?: StopOptions): Promise<void>
   /** Calls a capability; resolves with its output. Ends by its deadline + 250 ms with the output or a `HermesError`. */
   call<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<OutputOf<C>>
   /** Like `call`, with everything known of the answer, and able to end with `need_confirmation`. */
@@ -213,6 +241,20 @@ export interface Peer extends AsyncDisposable {
   task<C extends Capability>(contract: C, id: string, options?: { agent?: string }): TaskHandle<C>
   /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
   callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
+  /**
+   * Begins a session with an agent, or with the best one for a contract. It ends by `close()`, after `idleMs` (default and
+   * most: 15 min) without anything in flight, or, with `leaseMs`, when that is over and was not renewed. Rejects with `BUSY`
+   * when 1000 sessions with that agent are open, and with what `find` or the first message there ends with.
+   */
+  session(target: SessionTarget, options?: SessionOptions): Promise<Session>
+  /**
+   * Keeps plain data here, under 128 random bits, for others to pull with `ctx.fetch`: the `agents` that are named, and those
+   * whom a call with it in `refs` reaches. For `ttlMs` (default and most 15 min); at most 16 MiB in all, each under 1 MiB.
+   * Throws `INVALID_PAYLOAD`, `INVALID_OPTION`, `PAYLOAD_TOO_LARGE`.
+   */
+  offerContext(data: unknown, options?: { agents?: readonly string[]; ttlMs?: number }): ContextRef
+  /** Nobody can pull it any more. */
+  withdrawContext(ref: ContextRef): void
   /**
    * Runs `work` so that all calls made inside share one trace: a new one, or that of the call being served. Its id is handed to
    * `work`. Without it every call outside of a handler begins a trace of its own.
@@ -240,6 +282,19 @@ export interface Peer extends AsyncDisposable {
   readonly events: PeerEvents
   /** The balance: `calls = succeeded + failed + inFlight`, always. */
   balance(): Balance
+}
+
+/** An agent id, or what the best agent is looked for by. */
+export type SessionTarget = string | { contract: Capability; where?: Readonly<Record<string, string>> }
+
+export interface SessionOptions {
+  /** Ms without anything in flight until it is closed. Default, and most, 15 min. */
+  idleMs?: number
+  /** Ms until it is closed unless it is renewed, up to 24 hours; the idle time counts no more. Default: no lease. */
+  leaseMs?: number
+  /** For finding the agent and agreeing on the lease, ms. Default 10 s. */
+  timeoutMs?: number
+  signal?: AbortSignal
 }
 
 export interface Balance {

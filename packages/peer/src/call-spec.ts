@@ -14,6 +14,7 @@ import {
 import type { CallOptions } from './api.ts'
 import type { CallSpec } from './calls/call.ts'
 import type { Served } from './calls/context.ts'
+import { withRefs } from './calls/pull.ts'
 import { checkTimes, checkWhere } from './checks.ts'
 import type { Clock } from './clock.ts'
 import type { Tunables } from './defaults.ts'
@@ -26,6 +27,9 @@ export interface SpecSource {
   /** JSON Schema of our own contract, when there is one. */
   readonly inputSchema: unknown
   readonly options: CallOptions
+  readonly sessionId?: string | undefined
+  /** That agent may pull the context from now on. */
+  readonly grant?: (ref: string, agentId: string) => void
   /** The call being served, when this one is made inside a handler. */
   readonly served: Served | undefined
 }
@@ -40,6 +44,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
   'ordered',
   'maxHops',
   'context',
+  'refs',
 ])
 
 /** Reads the options of one call and what it inherits. Throws `INVALID_OPTION`, `INVALID_NAME`, `DEPTH_EXCEEDED`. */
@@ -49,6 +54,8 @@ export function callSpec(
 ): CallSpec {
   const { options, served, capability, effects, input, inputSchema } = source
   check(options)
+  const context = withRefs(options.context, options.refs)
+  const { refs = [] } = options
   const bytes = (length: number) => random.bytes(length)
   const path = served?.path ?? []
   if (path.length > MAX_PATH) {
@@ -66,10 +73,7 @@ export function callSpec(
     effects,
     input: { value: input, schema: inputSchema },
     // Once for all attempts, and before anything is counted: what cannot be sent is refused here.
-    payload: encodePayload(
-      'application/json',
-      (options.context === undefined ? { input } : { input, context: options.context }) as never,
-    ),
+    payload: encodePayload('application/json', (context === undefined ? { input } : { input, context }) as never),
     messageId: newMessageId(bytes),
     correlationId: options.correlationId ?? (served?.correlationId || newCorrelationId(bytes)),
     traceId: served?.traceId ?? newTraceId(bytes),
@@ -77,6 +81,14 @@ export function callSpec(
     path,
     ordered: options.ordered ?? true,
     maxHops: options.maxHops,
+    sessionId: source.sessionId,
+    // What stays with us is for whom the request reaches, and for nobody else.
+    reached:
+      refs.length === 0
+        ? undefined
+        : (other) => {
+            for (const { ref } of refs) source.grant?.(ref, other)
+          },
     deadline,
     timeoutMs: Math.round(deadline - clock.monotonic()),
   }

@@ -1,4 +1,5 @@
-import { checkName, HermesError, isCapability } from '@hermes-peer/protocol'
+import { type Capability, checkName, HermesError, isCapability } from '@hermes-peer/protocol'
+import type { SessionTarget } from './api.ts'
 import type { Query } from './routing/query.ts'
 
 /** Longest time-out that may be asked for: one day, ms. */
@@ -26,6 +27,45 @@ export function checkTimes({ timeoutMs, signal }: { timeoutMs?: unknown; signal?
   if (signal === undefined) return
   const { aborted, addEventListener } = (signal ?? {}) as Partial<AbortSignal>
   if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') refuse('signal', 'must be an AbortSignal')
+}
+
+/** How long a stop may wait for what runs. */
+export function checkDrain(drainMs: unknown): void {
+  if (!(typeof drainMs === 'number' && drainMs >= 0 && drainMs <= LONGEST_MS))
+    refuse('drainMs', 'must be a number of milliseconds from 0 to 24 hours')
+}
+
+/** Whom a session is with. Throws `INVALID_OPTION`, `INVALID_NAME` or `INVALID_CONTRACT`. */
+export function checkTarget(target: SessionTarget): {
+  agent?: string
+  contract?: Capability
+  where?: Readonly<Record<string, string>> | undefined
+} {
+  if (typeof target === 'string') return { agent: checkName('agent_id', target, 'target') }
+  if (typeof target !== 'object' || target === null) refuse('target', 'must be an agent id, or an object with contract')
+  const { contract, where, ...rest } = target
+  const other = Object.keys(rest)[0]
+  if (other !== undefined) refuse(`target.${other}`, 'is not a field of a target; known are contract and where')
+  checkContract(contract, 'call')
+  checkWhere(where)
+  return { contract, where }
+}
+
+/** Options of offered context; throws `INVALID_OPTION` or `INVALID_NAME`. */
+export function checkOffer(agents: unknown, ttlMs: unknown, mostMs: number): void {
+  if (!(typeof ttlMs === 'number' && ttlMs > 0 && ttlMs <= mostMs))
+    refuse('ttlMs', `must be a number of milliseconds up to ${mostMs}`)
+  if (!Array.isArray(agents)) refuse('agents', 'must be a list of agent ids')
+  for (const agent of agents as unknown[]) checkName('agent_id', agent as string, 'agents')
+}
+
+/** Options of a session; throws `INVALID_OPTION` that names the field. */
+export function checkSession({ idleMs, leaseMs }: { idleMs?: unknown; leaseMs?: unknown }, mostIdleMs: number): void {
+  const time = (value: unknown, most: number) => typeof value === 'number' && value > 0 && value <= most
+  if (idleMs !== undefined && !time(idleMs, mostIdleMs))
+    refuse('idleMs', `must be a number of milliseconds up to ${mostIdleMs}: ask for leaseMs to stay open for longer`)
+  if (leaseMs !== undefined && !(Number.isSafeInteger(leaseMs) && time(leaseMs, LONGEST_MS)))
+    refuse('leaseMs', 'must be a whole number of milliseconds up to 24 hours')
 }
 
 export function checkListener(listener: unknown, field: string): void {

@@ -50,6 +50,24 @@ export const DEFAULTS = {
   outboxPerPeer: 1000,
   /** Waiting work gains one level of priority per this time. */
   priorityAgeMs: 10 * SECOND,
+  /** A person comes back within this time; whoever needs longer asks for a lease. */
+  sessionIdleMs: 15 * MINUTE,
+  /** Sessions with one agent, and in all (ten agents at their bound): a mark is a few hundred bytes. */
+  sessionsPerPeer: 1000,
+  sessionsPerNode: 10_000,
+  /** How long an agent is given to take note of a close or a lease. */
+  sessionTellMs: 5 * SECOND,
+  /** Context by reference lives as long as a session may idle, at most and by default. */
+  contextLifeMs: 15 * MINUTE,
+  /** Context that is offered at a time: bytes as JSON, and references. */
+  contextBytes: 16 * MiB,
+  contextRefs: 1000,
+  /** One answer of up to 1 MiB from a peer that is linked already. */
+  contextTimeoutMs: 10 * SECOND,
+  /** At a stop, what runs may end in this time: orchestrators kill 30 s after their signal, the rest is for the goodbye. */
+  drainMs: 25 * SECOND,
+  /** What is aborted then may still answer, if it heeds its signal. */
+  abortGraceMs: 250,
   /** A caller that lost its link may come back in this time before its running work is aborted. */
   callerGraceMs: 2 * SECOND,
 
@@ -164,6 +182,16 @@ export const DEFAULTS = {
   journalValueBytes: 4 * MiB,
   /** Left free on the disk of the journal, so that it can tidy up and open again: commits that would eat it are refused. */
   journalSpareBytes: 16 * MiB,
+  /** Breaker, per agent and capability. So many failures in a row are no chance any more … */
+  breakerRow: 5,
+  /** … nor is this share of at least so many calls in the window, for an agent that fails now and then. */
+  breakerShare: 0.5,
+  breakerLeast: 20,
+  breakerWindowMs: 30 * SECOND,
+  /** A process restarts and warms up in about this time; then one call tries. */
+  breakerOpenMs: 10 * SECOND,
+  /** Share of calls that try an agent whose probe is due although others are there: one failure per open time at most. */
+  breakerProbeShare: 0.1,
 } as const
 
 /** The numbers that can be set; each stays a positive number. */

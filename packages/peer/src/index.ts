@@ -18,9 +18,12 @@ export type {
   ForwardTarget,
   HandedOn,
   Handler,
+  HandlerSession,
   NeedConfirmation,
   Peer,
   ReceivedEvent,
+  SessionOptions,
+  SessionTarget,
   TaskHandle,
   TaskQuestionOf,
   TaskStatus,
@@ -28,7 +31,11 @@ export type {
   WaitOptions,
   WatchChange,
 } from './api.ts'
+export type { StopOptions } from './calls/drain.ts'
+export type { PullOptions } from './calls/pull.ts'
+export type { Session, SessionCallOptions } from './calls/session.ts'
 export { type Clock, systemClock, type Timer } from './clock.ts'
+export type { ContextRef } from './context/store.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'
 export type { SendFilter } from './delivery/outbox.ts'
@@ -58,5 +65,6 @@ export type { PeerOptions, Settings, TrustOptions } from './options.ts'
 export { type Random, systemRandom } from './random.ts'
 export type { Candidate, Query } from './routing/query.ts'
 export type { Opened, Seams } from './seams.ts'
+export { type StopOnSignalsOptions, stopOnSignals } from './stop-on-signals.ts'
 export type { AnyEvent, EventMap, EventName, EventOf, PeerEvents } from './telemetry/events.ts'
 export type { MessageLogLine } from './telemetry/message-log.ts'

@@ -1,17 +1,12 @@
 import {
   type AnySchema,
-  broadcastTopic,
   type Capability,
   checkAgainst,
   checkName,
-  encodePayload,
   HermesError,
   type InputOf,
   isReservedName,
-  LIMITS,
   type Manifest,
-  newMessageId,
-  newSpanId,
   newTraceId,
   type OutputOf,
   type PartialOf,
@@ -24,14 +19,22 @@ import type {
   Handler,
   Peer,
   ReceivedEvent,
+  SessionOptions,
+  SessionTarget,
   TaskHandle,
   WatchChange,
 } from './api.ts'
 import { callSpec } from './call-spec.ts'
 import { served } from './calls/context.ts'
+import type { StopOptions } from './calls/drain.ts'
+import { emit } from './calls/emit.ts'
 import type { Provided } from './calls/job.ts'
 import { checkNullish } from './calls/nullish.ts'
-import { checkContract, checkListener, checkQuery, checkTimes } from './checks.ts'
+import { outputOf } from './calls/output.ts'
+import type { Session } from './calls/session.ts'
+import { checkContract, checkDrain, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
+import type { ContextRef } from './context/store.ts'
+import { openSession } from './open-session.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -59,6 +62,8 @@ class AgentPeer implements Peer {
   #runtime: Runtime | undefined
   #starting: Promise<this> | undefined
   #stopping: Promise<void> | undefined
+  #stopped = false
+  readonly #hurry = new AbortController()
   #stopLog = (): void => undefined
 
   constructor(settings: Settings, seams: Seams) {
@@ -127,22 +132,25 @@ class AgentPeer implements Peer {
       for (const [topic, entry] of this.#topics) entry.leave = runtime.joinTopic(topic)
     } catch (error) {
       this.#runtime = undefined
-      this.#stopping = runtime.stop().catch(() => undefined)
+      this.#stopping = runtime.stop({ drainMs: 0, hurry: this.#hurry.signal }).catch(() => undefined)
       await this.#stopping
       throw HermesError.from(error)
     }
     return this
   }
 
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop()
+  stop({ drainMs = this.#settings.tunables.drainMs }: StopOptions = {}): Promise<void> {
+    checkDrain(drainMs)
+    if (this.#stopping !== undefined) this.#hurry.abort()
+    this.#stopping ??= this.#stop(drainMs)
     return this.#stopping
   }
 
-  async #stop(): Promise<void> {
+  async #stop(drainMs: number): Promise<void> {
     await this.#starting?.catch(() => undefined)
+    await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
     for (const { leave } of this.#topics.values()) leave()
-    await this.#runtime?.stop()
+    this.#stopped = true
     this.#stopLog()
   }
 
@@ -151,17 +159,42 @@ class AgentPeer implements Peer {
   }
 
   async call<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<OutputOf<C>> {
-    const answer = await this.request(contract, input, options)
-    if (answer.status === 'completed') return answer.output as OutputOf<C>
-    throw new HermesError('CONFIRMATION_NEEDED', {
-      message: `${answer.agent} answered ${contract.name} with a plan that waits for confirmation`,
-      details: { partial_result: answer.partialResult, correlation_id: answer.correlationId, agent: answer.agent },
-      messageId: answer.messageId,
-      traceId: answer.traceId,
+    return outputOf(contract, await this.request(contract, input, options))
+  }
+
+  session(target: SessionTarget, options: SessionOptions = {}): Promise<Session> {
+    const { tunables } = this.#settings
+    return openSession(target, options, {
+      runtime: () => this.#running(),
+      tunables,
+      random: this.#seams.random,
+      limited: (times, work) => this.#limited(times, work),
+      request: (...parts) => this.#request(...parts),
     })
   }
 
-  async request<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<Answer<C>> {
+  offerContext(
+    data: unknown,
+    { agents = [], ttlMs = this.#settings.tunables.contextLifeMs }: { agents?: readonly string[]; ttlMs?: number } = {},
+  ): ContextRef {
+    checkOffer(agents, ttlMs, this.#settings.tunables.contextLifeMs)
+    return this.#running().contexts.store.offer(data, { agents, ttlMs })
+  }
+
+  withdrawContext({ ref }: ContextRef): void {
+    this.#running().contexts.store.withdraw(ref)
+  }
+
+  request<C extends Capability>(contract: C, input: InputOf<C>, options: CallOptions = {}): Promise<Answer<C>> {
+    return this.#request(contract, input, options)
+  }
+
+  async #request<C extends Capability>(
+    contract: C,
+    input: InputOf<C>,
+    options: CallOptions,
+    sessionId?: string,
+  ): Promise<Answer<C>> {
     const { clock } = this.#seams
     const since = clock.monotonic()
     const runtime = this.#running()
@@ -175,6 +208,8 @@ class AgentPeer implements Peer {
         input: input === undefined ? null : input,
         inputSchema: contract.jsonSchemas.input,
         options,
+        sessionId,
+        grant: runtime.contexts.store.grant,
         served: served.getStore(),
       },
       { clock, random: this.#seams.random, tunables: this.#settings.tunables },
@@ -254,6 +289,7 @@ class AgentPeer implements Peer {
         input: input ?? null,
         inputSchema: undefined,
         options,
+        grant: runtime.contexts.store.grant,
         served: served.getStore(),
       },
       { clock: this.#seams.clock, random: this.#seams.random, tunables: this.#settings.tunables },
@@ -285,73 +321,9 @@ class AgentPeer implements Peer {
     data: unknown,
     options: { timeoutMs?: number; signal?: AbortSignal } = {},
   ): Promise<{ peers: number }> {
-    const runtime = this.#running()
-    const { random, clock } = this.#seams
-    checkTimes(options)
-    const timeoutMs = options.timeoutMs ?? this.#settings.tunables.callTimeoutMs
-    if (
-      typeof target !== 'object' ||
-      target === null ||
-      !('topic' in target || ('agent' in target && 'event' in target))
-    ) {
-      throw new HermesError('INVALID_OPTION', {
-        message: 'target must be {agent, event} or {topic}',
-        details: { field: 'target' },
-      })
-    }
-    if ('topic' in target) {
-      checkName('topic', target.topic)
-      const { frame } = runtime.outbox.broadcast(target.topic, data ?? null, timeoutMs)
-      if (frame.length > LIMITS.broadcast) {
-        throw new HermesError('PAYLOAD_TOO_LARGE', {
-          message: `a broadcast of ${frame.length} bytes, the limit is ${LIMITS.broadcast}`,
-          details: { size: frame.length, limit: LIMITS.broadcast },
-        })
-      }
-      return { peers: await runtime.network.publish(broadcastTopic(this.#settings.network, target.topic), frame) }
-    }
-    checkName('agent_id', target.agent, 'agent')
-    checkName('capability', target.event, 'event')
-    const timer = new AbortController()
-    const limit = clock.after(timeoutMs, () => timer.abort(new HermesError('TIMEOUT')))
-    const bytes = (length: number) => random.bytes(length)
-    const context = served.getStore()
-    try {
-      const link = await withSignal(runtime.directory.reach(target.agent, timer.signal), options.signal)
-      await new Promise<void>((resolve, reject) => {
-        const releases: (() => void)[] = []
-        const end = (finish: () => void): void => {
-          for (const release of releases) release()
-          finish()
-        }
-        const takeBack = runtime.outbox.post(
-          link,
-          {
-            type: 'event',
-            payload: encodePayload('application/json', { data: (data ?? null) as never }),
-            messageId: newMessageId(bytes),
-            correlationId: context?.correlationId || undefined,
-            traceId: context?.traceId ?? newTraceId(bytes),
-            spanId: newSpanId(bytes),
-            capability: target.event,
-            timeoutMs,
-          },
-          { written: () => end(resolve), failed: (error) => end(() => reject(error)) },
-        )
-        // What still waits for room in the link is taken back when its time is over.
-        for (const signal of [timer.signal, ...(options.signal ? [options.signal] : [])]) {
-          releases.push(
-            onAbort(signal, () => {
-              takeBack()
-              end(() => reject(HermesError.from(signal.reason, 'CANCELLED')))
-            }),
-          )
-        }
-      })
-    } finally {
-      clock.clear(limit)
-    }
-    return { peers: 1 }
+    const { outbox, network, directory } = this.#running()
+    const { network: networkName, tunables } = this.#settings
+    return emit({ ...this.#seams, outbox, network, directory, networkName, tunables }, target, data, options)
   }
 
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void {
@@ -464,7 +436,9 @@ class AgentPeer implements Peer {
   }
 
   #running(): Runtime {
-    if (this.#stopping !== undefined) throw new HermesError('STOPPED')
+    // A handler that is let end needs the calls it makes.
+    const draining = !this.#stopped && (served.getStore()?.path.length ?? 0) > 0
+    if (this.#stopping !== undefined && !draining) throw new HermesError('STOPPED')
     if (!this.#runtime) throw new HermesError('NOT_STARTED')
     return this.#runtime
   }

@@ -1,32 +1,27 @@
-import {
-  type Capability,
-  decodePayload,
-  fromBase64url,
-  HermesError,
-  isHermesError,
-  LIMITS,
-  providerCid,
-  readHeartbeatPayload,
-  toBase64url,
-} from '@hermes-peer/protocol'
+import { type Capability, fromBase64url, HermesError, isHermesError, LIMITS, toBase64url } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
+import { drain } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
 import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
+import { type ContextRuntime, createContextRuntime } from './calls/pull.ts'
 import { createResponder } from './calls/responder.ts'
 import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
+import { createSessionRuntime, type SessionRuntime } from './calls/session.ts'
 import { createSlots } from './calls/slots.ts'
 import { createAskRuntime } from './calls/system.ts'
 import { createTaskProvider, type TaskProvider } from './calls/tasks/provider.ts'
 import { createTasks, type Tasks } from './calls/tasks/tasks.ts'
 import type { BuiltIn } from './calls/unqueued.ts'
 import { createDedup } from './delivery/dedup.ts'
+import { hearHeartbeat } from './delivery/heartbeat.ts'
 import { createInbox, type Inbox } from './delivery/inbox.ts'
 import { createOutbox, type Outbox } from './delivery/outbox.ts'
 import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
+import { createPublisher } from './directory/publish.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
 import { manifestFor } from './forwarding/manifest.ts'
 import { createKeeper } from './link/keeper.ts'
@@ -35,6 +30,7 @@ import { createReconnector } from './link/reconnect.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import { createOwnManifest } from './own-manifest.ts'
+import { createBreaker } from './routing/breaker.ts'
 import { createMeasurements } from './routing/measure.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
@@ -64,8 +60,10 @@ export interface Runtime {
   readonly server: Server
   readonly caller: Caller
   readonly tasks: Tasks
+  readonly sessions: SessionRuntime
+  readonly contexts: ContextRuntime
   start(): Promise<void>
-  stop(): Promise<void>
+  stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
   provide(contract: Capability, handler: Provided['handler']): void
   joinTopic(topic: string): () => void
@@ -96,6 +94,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   const pending = createPending()
   const measurements = createMeasurements({ tunables })
+  const breaker = createBreaker({ clock, tunables, telemetry, closed: (...pair) => measurements.forget(...pair) })
   // Late binding: the stages know each other only through what is handed to them here.
   let outbox: Outbox
   let inbox: Inbox
@@ -125,6 +124,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         for (const other of links.all()) if (other.remote.agentId === link.remote.agentId) others++
         inbox.linked(link, others === 1)
         reconnector.end(link.remote.agentId)
+        sessions.table.linked(link.remote.agentId, link.remote.epoch)
         directory.linked(link)
         tasks.linked(link.remote.agentId)
       },
@@ -171,6 +171,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     sendFilter: seams.sendFilter,
   })
   const ask = createAskRuntime({ outbox, pending, clock, random })
+  const contexts = createContextRuntime({ agentId, clock, random, tunables, ask, directory: () => directory })
+  const sessions = createSessionRuntime({ clock, tunables, telemetry, links, ask })
   const directory: Directory = createDirectory({
     agentId,
     ownKey: key.publicKey,
@@ -209,6 +211,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const builtIns = new Map<string, BuiltIn>([
     ...taskProvider.builtIns,
     ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, manifest, forwarding.keys)) })],
+    ['hermes.session', sessions.builtIn],
+    ['hermes.context', contexts.builtIn],
+    ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
     [
       'hermes.outcome',
       outcomeBuiltIn({
@@ -241,6 +246,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const server = createServer({
     agentId,
     forwarding,
+    sessions: sessions.table,
+    pull: contexts.pull,
     links,
     outbox,
     dedup,
@@ -266,7 +273,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
-  const router = createRouter({ agentId, directory, measurements, clock, random, tunables })
+  const router = createRouter({ agentId, directory, measurements, breaker, clock, random, tunables })
   const caller = createCaller({
     links,
     outbox,
@@ -274,6 +281,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     directory,
     router,
     measurements,
+    breaker,
     clock,
     random,
     tunables,
@@ -281,7 +289,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ledger,
     ask,
     budget: createRetryBudget({ size: tunables.retryBudget, refill: tunables.retryRefill }),
-    slots: createSlots({ perNode: tunables.inFlightPerNode, mostWaiting: tunables.outboxPerPeer }),
+    slots: createSlots({
+      perNode: tunables.inFlightPerNode,
+      mostWaiting: tunables.outboxPerPeer,
+      clock,
+      ageMs: tunables.priorityAgeMs,
+    }),
   })
   const tasks = createTasks({
     journal,
@@ -317,24 +330,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           telemetry.emit('answer.late', { from: incoming.from, inReplyTo: incoming.header.in_reply_to ?? '' })
         }
       },
-      heartbeat({ header, payload, link, receivedAt }) {
-        const beat = readHeartbeatPayload(decodePayload(header.content_type, payload))
-        link.receipt(beat.received)
-        // One way only: the time on the wire is part of it, which the tolerance covers.
-        const offsetMs = beat.time - clock.now() + Math.round(clock.monotonic() - receivedAt)
-        // No peer may move the clock that its envelopes are judged by so far; and a jump of one's own wall clock is no reason to
-        // give up a link that works.
-        if (Math.abs(offsetMs) > tunables.maxClockOffsetMs) {
-          if (telemetry.wants('link.clock'))
-            telemetry.emit('link.clock', { agentId: link.remote.agentId, linkId: link.id, offsetMs })
-          return
-        }
-        link.offsetMs = offsetMs
-        if (beat.reply) {
-          link.sentReceipt()
-          outbox.heartbeat(link, false)
-        }
-      },
+      heartbeat: hearHeartbeat({ clock, tunables, telemetry, answer: (link) => outbox.heartbeat(link, false) }),
     },
   })
 
@@ -397,23 +393,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     await links.connect({ addresses: [address], chosen: true })
   }
 
-  const publishCapability = (contract: Capability): void => {
-    const stop = new AbortController()
-    const timer = clock.after(tunables.lookupTimeoutMs, () => stop.abort())
-    network
-      .provide(providerCid(networkName, contract.name), { signal: stop.signal })
-      .catch(() => undefined)
-      .finally(() => clock.clear(timer))
-  }
+  const publishCapability = createPublisher({ network, networkName, clock, tunables })
 
   let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
     dedup.sweep()
     taskProvider.sweep()
     tasks.sweep()
+    contexts.store.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
-  let withdraw = (): void => undefined
-  let stopping = false
+  let [withdraw, stopping] = [(): void => undefined, false]
 
   return {
     network,
@@ -425,6 +414,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     server,
     caller,
     tasks,
+    sessions,
+    contexts,
 
     async start() {
       await journal.open()
@@ -458,19 +449,20 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       telemetry.emit('peer.notice', { text: trust.describe() })
     },
 
-    async stop() {
+    async stop({ drainMs, hurry }) {
       stopping = true
       withdraw()
-      server.drain()
       taskProvider.drain()
+      const announce = () => void beacon.announce('draining').catch(() => undefined)
+      const aborted = await drain({ agentId, server, caller, clock, tunables, telemetry, drainMs, hurry, announce })
       await beacon.announce('leaving').catch(() => undefined)
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
       tasks.stop(reason)
-      server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
       taskProvider.stop(reason)
       forwarding.stop()
+      sessions.table.stop(reason)
       reconnector.stop()
       keeper.stop()
       directory.stop()
@@ -479,7 +471,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       clock.clear(sweeping)
       await network.stop()
       await journal.close()
-      telemetry.emit('peer.stopped', { agentId })
+      telemetry.emit('peer.stopped', { agentId, aborted })
     },
 
     provide(contract, handler) {

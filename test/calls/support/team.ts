@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createPeer, type Peer, type PeerOptions } from 'hermes-peer'
 
+/** For tests that make calls fail on purpose, more often than the breaker would look on. */
+export const PATIENT = { breakerRow: 1e9, breakerLeast: 1e9 }
+
 type Options = Omit<PeerOptions, 'agentId'>
 
 /** Agents of one user on one machine: real peers over loopback that share a private folder of their own. */
@@ -33,7 +36,7 @@ export function createTeam(shared: Options = {}): Team {
       return made.start()
     },
     async stop() {
-      await Promise.all(peers.map((one) => one.stop()))
+      await Promise.all(peers.map((one) => one.stop({ drainMs: 0 })))
       rmSync(folder, { recursive: true, force: true })
     },
   }

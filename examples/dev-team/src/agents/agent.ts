@@ -30,6 +30,8 @@ export interface AgentPart<Config> {
 /** The agents do it at the same time, and each meets what another has just removed. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }
 
+/** What runs may end in this time, ms: whoever started the process waits 3 s for it to go. */
+const DRAIN_MS = 1_000
 /** Longest polite stop of a peer, ms; the process ends then in any case. */
 const STOP_LIMIT_MS = 1_500
 
@@ -76,7 +78,7 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
     })
     await aborted(stopping.signal).catch(() => {})
     report({ type: 'agent.balance', ...calls.balance() })
-    await Promise.race([peer.stop(), new Promise((resolve) => setTimeout(resolve, STOP_LIMIT_MS))])
+    await Promise.race([peer.stop({ drainMs: DRAIN_MS }), new Promise((resolve) => setTimeout(resolve, STOP_LIMIT_MS))])
   } catch (error) {
     if (!stopping.signal.aborted) {
       report(failed(error))

@@ -27,6 +27,9 @@ export interface CallSpec {
   readonly path: readonly string[]
   readonly ordered: boolean
   readonly maxHops: number | undefined
+  readonly sessionId?: string | undefined
+  /** An attempt is on its way to that agent. */
+  readonly reached?: ((agentId: string) => void) | undefined
   /** Monotonic ms. */
   readonly deadline: number
   readonly timeoutMs: number

@@ -6,9 +6,11 @@ import type { Directory } from '../directory/directory.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
+import type { Breaker } from '../routing/breaker.ts'
 import type { Measurements } from '../routing/measure.ts'
 import type { Candidate } from '../routing/query.ts'
-import type { Router } from '../routing/router.ts'
+import { breakerError, type Router } from '../routing/router.ts'
+import { verdictOf, verdictOfLoss } from '../routing/verdict.ts'
 import { onAbort } from '../signals.ts'
 import type { Ledger } from '../telemetry/balance.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -28,6 +30,7 @@ export interface CallerOptions {
   readonly directory: Directory
   readonly router: Router
   readonly measurements: Measurements
+  readonly breaker: Breaker
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
@@ -47,13 +50,13 @@ export interface Answered {
 /** Carries calls out: chooses, sends, fails over, asks for outcomes, and ends each by its deadline. */
 export interface Caller {
   call(spec: CallSpec, signal: AbortSignal | undefined): Promise<Answered>
-  /** Ends every call that is in flight. */
-  stop(reason: HermesError): void
+  /** Ends every call that is in flight; with `nested: false` those that no call being served waits for. */
+  stop(reason: HermesError, options?: { nested: boolean }): void
 }
 
 export function createCaller(options: CallerOptions): Caller {
   const { links, outbox, pending, directory, router, measurements, clock, random, tunables, telemetry } = options
-  const { ledger, budget, slots } = options
+  const { ledger, budget, slots, breaker } = options
   const reconcile = createReconciler(options)
   const running = new Map<CallState, (error: HermesError) => void>()
 
@@ -172,6 +175,15 @@ export function createCaller(options: CallerOptions): Caller {
       release()
       throw state.endedBy
     }
+    const told = breaker.begin(agentId, state.spec.capability)
+    if (!told) {
+      // It opened, or another call became its probe, since it was chosen.
+      release()
+      const closed = breakerError(state.spec.capability, [`${agentId}: breaker open`], tunables.breakerOpenMs)
+      state.unreachable.set(agentId, closed)
+      state.report(agentId, closed)
+      return undefined
+    }
     if (telemetry.wants('call.chosen')) {
       telemetry.emit('call.chosen', {
         ...state.ids,
@@ -201,13 +213,24 @@ export function createCaller(options: CallerOptions): Caller {
       // The caller has had its answer: what is left is to learn from it. Who cancelled says nothing of the provider.
       if (endedBy.code === 'TIMEOUT' || endedBy.code === 'OUTCOME_UNKNOWN') {
         measurements.end(agentId, state.spec.capability, false, clock.monotonic() - since)
+        told({ verdict: 'failed', code: endedBy.code })
       } else {
         measurements.cancel(agentId, state.spec.capability)
+        told({ verdict: 'nothing' })
       }
       throw endedBy
     }
+    const { kind } = ending
     if (ending.kind === 'lost' && effects === 'once' && attempt) ending = await reconcile(state, attempt, ending.error)
     const well = ending.kind === 'answer' || ending.error.declared !== undefined
+    if (ending.kind === 'answer') told({ verdict: 'well' })
+    else {
+      const { error } = ending
+      // All calls that one lost link took with it are one failure, not as many.
+      const event = kind === 'lost' ? link.id : undefined
+      const verdict = ending.kind === 'lost' ? verdictOfLoss(error) : verdictOf(error)
+      told({ verdict, code: error.code, event })
+    }
     measurements.end(agentId, state.spec.capability, well, clock.monotonic() - since)
     if (ending.kind === 'answer') {
       router.remember(state.spec.correlationId, agentId, ending.response.status === 'need_confirmation')
@@ -276,11 +299,13 @@ export function createCaller(options: CallerOptions): Caller {
           priority: spec.priority,
           attempt: number,
           path: spec.path,
+          sessionId: spec.sessionId,
           ordered: spec.ordered && number === 1,
           maxHops: spec.maxHops,
         },
         {
           written: ({ leaf }) => {
+            spec.reached?.(agentId)
             const waiter: PendingAttempt = {
               leaf,
               agentId,
@@ -314,7 +339,7 @@ export function createCaller(options: CallerOptions): Caller {
   /** Backs off, then gives the candidate to ask again; throws the last error when nobody may be. */
   const waitToRepeat = async (state: CallState): Promise<string> => {
     const open = [...state.asked, ...state.unreachable].filter(
-      ([agentId, error]) => error.retryable && !state.withdrawn.has(agentId),
+      ([agentId, error]) => error.retryable && error.code !== 'BREAKER_OPEN' && !state.withdrawn.has(agentId),
     )
     const [agentId, error] = open.at(-1) ?? []
     if (!agentId || !error || state.attempts.length >= tunables.maxAttempts || !budget.take()) throw lastError(state)
@@ -366,8 +391,8 @@ export function createCaller(options: CallerOptions): Caller {
 
   return {
     call,
-    stop(reason) {
-      for (const giveUp of [...running.values()]) giveUp(reason)
+    stop(reason, { nested } = { nested: true }) {
+      for (const [state, giveUp] of [...running]) if (nested || state.spec.path.length === 0) giveUp(reason)
     },
   }
 }

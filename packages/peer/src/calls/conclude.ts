@@ -10,43 +10,70 @@ export interface Conclusion {
   readonly cause?: unknown
 }
 
-/** What a handler returned, checked against its contract: `INVALID_RESULT` where it is not what the contract says. Never rejects. */
-export async function concludeValue(contract: Capability, type: ContentType, value: unknown): Promise<Conclusion> {
+/**
+ * What a handler returned, checked against its contract: `INVALID_RESULT` where it is not what the contract says, or cannot be
+ * sent. A promise only where the schema is asynchronous; never throws or rejects.
+ */
+export function concludeValue(
+  contract: Capability,
+  type: ContentType,
+  value: unknown,
+): Conclusion | Promise<Conclusion> {
   const { output, partial } = contract.schemas
-  try {
-    if (value instanceof Confirmation) {
-      const { partialResult } = value
-      await check(partial, partialResult, 'partial')
-      const status = 'need_confirmation'
-      return { outcome: responseOutcome({ output: null, status, partial_result: partialResult ?? null }, type) }
-    }
-    await check(output, value, 'output')
-    return { outcome: responseOutcome({ output: value ?? null, status: 'completed' }, type) }
-  } catch (error) {
-    return { outcome: errorOutcome(invalidResult(error), type), cause: error }
+  if (value instanceof Confirmation) {
+    const { partialResult } = value
+    return checked({ schema: partial, value: partialResult, what: 'partial', type }, () => ({
+      outcome: responseOutcome(
+        { output: null, status: 'need_confirmation', partial_result: partialResult ?? null },
+        type,
+      ),
+    }))
   }
+  return checked({ schema: output, value, what: 'output', type }, () => ({
+    outcome: responseOutcome({ output: value ?? null, status: 'completed' }, type),
+  }))
 }
 
-/** What a handler threw. A handler that was told to stop fails in whatever way its libraries do: the reason it was told counts. */
-export async function concludeError(
+/**
+ * What a handler threw. One that was told to stop fails in whatever way its libraries do: `reason`, what it was told, counts.
+ * A promise only where the schema of a declared error is asynchronous; never throws or rejects.
+ */
+export function concludeError(
   contract: Capability,
   type: ContentType,
   thrown: unknown,
-  aborted: HermesError | undefined,
-): Promise<Conclusion> {
-  const error = aborted ?? handlerError(thrown)
+  reason: HermesError | undefined,
+): Conclusion | Promise<Conclusion> {
+  const error = reason ?? handlerError(thrown)
   const { declared } = error
   if (!declared) return { outcome: errorOutcome(error, type), cause: thrown }
-  try {
-    await check(contract.schemas.errors[declared.name], declared.data, `data of ${declared.name}`)
-    return { outcome: errorOutcome(error, type), cause: error }
-  } catch (invalid) {
-    return { outcome: errorOutcome(invalidResult(invalid), type), cause: invalid }
-  }
+  const schema = contract.schemas.errors[declared.name]
+  return checked({ schema, value: declared.data, what: `data of ${declared.name}`, type }, () => ({
+    outcome: errorOutcome(error, type),
+    cause: error,
+  }))
 }
 
-async function check(schema: AnySchema | undefined, value: unknown, what: string): Promise<void> {
-  if (schema) await checkNullish(schema, value, what, { code: 'INVALID_RESULT' })
+function checked(
+  subject: { schema: AnySchema | undefined; value: unknown; what: string; type: ContentType },
+  conclusion: () => Conclusion,
+): Conclusion | Promise<Conclusion> {
+  const { schema, value, what, type } = subject
+  const invalid = (error: unknown): Conclusion => ({ outcome: errorOutcome(invalidResult(error), type), cause: error })
+  const end = (): Conclusion => {
+    try {
+      return conclusion()
+    } catch (error) {
+      return invalid(error)
+    }
+  }
+  if (!schema) return end()
+  try {
+    const result = checkNullish(schema, value, what, { code: 'INVALID_RESULT' })
+    return result instanceof Promise ? result.then(end, invalid) : end()
+  } catch (error) {
+    return invalid(error)
+  }
 }
 
 /** The error that a task ends with which nobody goes on with. */

@@ -1,5 +1,6 @@
 import { type Header, HermesError, type JsonValue } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
+import type { SessionMark } from '../sessions/table.ts'
 import { type AnyContext, asConfirmation, type Provided } from './job.ts'
 
 /** The work that a handler is started for. */
@@ -25,13 +26,17 @@ const NO_TASK: TaskTools = {
   ask: () => Promise.reject(new HermesError('TASK_REQUIRED')),
 }
 
+export interface ContextOptions {
+  readonly clock: Clock
+  readonly forward: AnyContext['forward']
+  readonly fetch: AnyContext['fetch']
+  readonly session: SessionMark | undefined
+  readonly tools?: TaskTools
+}
+
 /** What a handler is told about the call it serves. */
-export function handlerContext(
-  job: HandledWork,
-  clock: Clock,
-  forward: AnyContext['forward'],
-  tools: TaskTools = NO_TASK,
-): AnyContext {
+export function handlerContext(job: HandledWork, options: ContextOptions): AnyContext {
+  const { clock, forward, fetch, session, tools = NO_TASK } = options
   const { header, from, via } = job.incoming
   const { contract } = job.provided
   return {
@@ -40,6 +45,7 @@ export function handlerContext(
     },
     caller: from,
     via,
+    session: session && { id: session.id, caller: from, since: session.since, signal: session.signal },
     messageId: header.message_id,
     correlationId: header.correlation_id ?? '',
     traceId: header.trace_id,
@@ -47,6 +53,7 @@ export function handlerContext(
     attempt: header.attempt,
     remainingMs: () => Math.max(0, job.deadline - clock.monotonic()),
     context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
+    fetch,
     error: (name, data) => {
       if (!Object.hasOwn(contract.schemas.errors, name)) {
         return new HermesError('HANDLER_ERROR', {

@@ -3,6 +3,7 @@ import type { CallContext, NeedConfirmation } from '../api.ts'
 import type { Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { SessionMark } from '../sessions/table.ts'
 import type { Places } from './places.ts'
 
 /** A capability that this peer provides. */
@@ -19,6 +20,7 @@ export class Job {
   readonly provided: Provided
   readonly priority: Priority
   readonly since: number
+  readonly sender: string
   /** Monotonic ms. */
   readonly deadline: number
   state: 'waiting' | 'running' | 'over' = 'waiting'
@@ -27,6 +29,8 @@ export class Job {
   timer: Timer | undefined
   /** Runs its handler; set when it enters the line. */
   start = (): void => undefined
+  session: SessionMark | undefined
+  leaveSession = (): void => undefined
   startedAt = 0
   #controller: AbortController | undefined
   #aborted: HermesError | undefined
@@ -37,6 +41,7 @@ export class Job {
     this.provided = provided
     this.priority = incoming.header.priority
     this.since = incoming.receivedAt
+    this.sender = incoming.from
     // A header may say any number; no envelope lives longer than a day, and no timer counts much further.
     this.deadline = incoming.receivedAt + Math.min(incoming.budgetMs, MAX_LIFE_MS)
   }

@@ -10,6 +10,11 @@ export interface Jobs {
   count(originator: string): number
   all(): Iterable<Job>
   readonly size: number
+  /** Those that nobody has aborted. */
+  unfinished(): number
+  /** Resolves once it holds; looks again whenever work ends, or `changed` is called. */
+  when(holds: () => boolean): Promise<void>
+  changed(): void
   /** Whether that neighbour waits for any of them. */
   awaitedBy(neighbour: string): boolean
   /** Jobs that nobody waits for, now that this neighbour does not; each with the reason to end it. */
@@ -21,7 +26,12 @@ export interface Jobs {
 
 export function createJobs(): Jobs {
   const byOriginator = new Map<string, Set<Job>>()
+  /** Bounded: the two of a drain. */
+  const watching = new Set<() => void>()
   let size = 0
+  const changed = (): void => {
+    for (const look of watching) look()
+  }
   const gone = (message: string) => new HermesError('CALLER_GONE', { message })
 
   function* all(): Iterable<Job> {
@@ -45,7 +55,21 @@ export function createJobs(): Jobs {
       if (!jobs?.delete(job)) return
       size--
       if (jobs.size === 0) byOriginator.delete(from)
+      changed()
     },
+    unfinished: () => [...all()].filter(({ aborted }) => !aborted).length,
+    when(holds) {
+      if (holds()) return Promise.resolve()
+      return new Promise((resolve) => {
+        const look = (): void => {
+          if (!holds()) return
+          watching.delete(look)
+          resolve()
+        }
+        watching.add(look)
+      })
+    },
+    changed,
     of: (originator) => [...(byOriginator.get(originator) ?? [])],
     count: (originator) => byOriginator.get(originator)?.size ?? 0,
     all,

@@ -55,7 +55,7 @@ export function handlerError(thrown: unknown): HermesError {
 }
 
 /** Room that the header of an answer takes at most, rounded up from its fields. */
-const HEADER_ROOM = 1536
+export const HEADER_ROOM = 1536
 
 /** An answer larger than the caller takes becomes an error that says so: it would fail at the far end only. */
 export function bounded(outcome: Outcome, limit: number): Outcome {

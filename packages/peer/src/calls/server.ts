@@ -1,5 +1,4 @@
 import {
-  type AnySchema,
   type Capability,
   decodePayload,
   deepFreeze,
@@ -14,20 +13,26 @@ import type { Tunables } from '../defaults.ts'
 import type { Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { Forwarding } from '../forwarding/forwarding.ts'
+import type { Sessions } from '../sessions/table.ts'
 import { createSuccessRate } from '../telemetry/success-rate.ts'
+import { type Conclusion, concludeError, concludeValue } from './conclude.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
-import { Confirmation, Job, type Provided } from './job.ts'
-import { createJobs } from './jobs.ts'
+import { Job, type Provided } from './job.ts'
+import { createJobs, type Jobs } from './jobs.ts'
+import { type Load, loadOf } from './load.ts'
 import { checkNullish } from './nullish.ts'
-import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
+import { bounded, codeOf, errorOutcome } from './outcomes.ts'
 import { createPlaces } from './places.ts'
+import type { ContextRuntime } from './pull.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
 import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
 import { endedAs, noteBack, wayBack } from './ways-back.ts'
 
 export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, 'responder'> {
   readonly agentId: string
+  readonly sessions: Sessions
+  readonly pull: ContextRuntime['pull']
   readonly clock: Clock
   readonly tunables: Tunables
   /** A submit that nothing is known of. Throws the refusal. */
@@ -48,12 +53,12 @@ export interface Server {
   callerLost(agentId: string): void
   /** A caller has begun a later life than `epoch`: nobody waits for what it asked before. */
   callerRestarted(agentId: string, epoch: number): void
-  /** Running and waiting work, and the fullest capability's share of its places, 0..1. */
-  load(): { running: number; waiting: number; fullness: number }
+  load(): Load
   /** Share of the work of the last 15 minutes that ended well; declared errors count as well. */
   success(): number
-  /** Refuses new work from now on. */
-  drain(): void
+  /** Refuses new work from now on and hands back what waits; `ended` resolves once nothing is unfinished. */
+  drain(): { ended: Promise<void>; handedBack: number }
+  readonly jobs: Pick<Jobs, 'unfinished' | 'when' | 'size'>
   stop(reason: HermesError): void
 }
 
@@ -67,7 +72,7 @@ export function createServer(options: ServerOptions): Server {
 class CallServer implements Server {
   readonly #options: ServerOptions
   readonly #provided = new Map<string, Provided>()
-  readonly #jobs = createJobs()
+  readonly jobs = createJobs()
   readonly #success
   readonly #responder: Responder
   readonly #unqueued: Unqueued
@@ -167,7 +172,7 @@ class CallServer implements Server {
     if (record?.state === 'forwarded') this.#options.forwarding.cancel(incoming, record)
     if (!record) {
       // A forwarder may end, in its own name, what came through it.
-      const ended = this.#jobs.withdrawn(from, message_id)
+      const ended = this.jobs.withdrawn(from, message_id)
       for (const [job, reason] of ended ?? []) this.#abort(job, reason)
       if (this.#options.forwarding.withdrawn(from, message_id) || ended) return
       // It came before its request: that one will be refused.
@@ -179,7 +184,7 @@ class CallServer implements Server {
       )
       return
     }
-    for (const job of this.#jobs.of(from)) {
+    for (const job of this.jobs.of(from)) {
       if (job.record !== record) continue
       if (telemetry.wants('handler.cancelled'))
         telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
@@ -193,42 +198,36 @@ class CallServer implements Server {
 
   callerLost(agentId: string): void {
     const { clock, tunables, links } = this.#options
-    if (!this.#jobs.awaitedBy(agentId)) return
+    if (!this.jobs.awaitedBy(agentId)) return
     clock.after(tunables.callerGraceMs, () => {
       if (links.has(agentId)) return
-      for (const [job, reason] of this.#jobs.lost(agentId)) this.#abort(job, reason)
+      for (const [job, reason] of this.jobs.lost(agentId)) this.#abort(job, reason)
     })
   }
 
   callerRestarted(agentId: string, epoch: number): void {
-    for (const [job, reason] of this.#jobs.restarted(agentId, epoch)) this.#abort(job, reason)
+    for (const [job, reason] of this.jobs.restarted(agentId, epoch)) this.#abort(job, reason)
   }
 
-  load(): { running: number; waiting: number; fullness: number } {
-    let waiting = 0
-    let running = 0
-    let fullness = 0
-    for (const provided of this.#provided.values()) {
-      const most = provided.contract.constraints.maxConcurrency ?? this.#options.tunables.inFlightPerNode
-      running += provided.places.running
-      waiting += provided.places.waiting
-      fullness = Math.max(fullness, provided.places.running / most)
-    }
-    return { running, waiting, fullness }
+  load(): Load {
+    return loadOf(this.#provided.values(), this.#options.tunables.inFlightPerNode)
   }
 
-  drain(): void {
+  drain(): { ended: Promise<void>; handedBack: number } {
     this.#draining = true
+    const waiting = [...this.jobs.all()].filter(({ state }) => state === 'waiting')
+    for (const job of waiting) this.#handBack(job, new HermesError('DRAINING'))
+    return { ended: this.jobs.when(() => this.jobs.unfinished() === 0), handedBack: waiting.length }
   }
 
   stop(reason: HermesError): void {
     this.#draining = true
-    for (const job of this.#jobs.all()) this.#abort(job, reason)
+    for (const job of this.jobs.all()) this.#abort(job, reason)
   }
 
   #accept(incoming: Incoming, name: string): void {
     const { header, from, payload, leaf } = incoming
-    const { agentId, dedup, tunables, clock } = this.#options
+    const { agentId, dedup, tunables, clock, sessions } = this.#options
     if (this.#draining) throw new HermesError('DRAINING')
     if (header.call_type === 'stream') throw new HermesError('STREAM_UNSUPPORTED')
     const provided = this.#provided.get(name)
@@ -241,10 +240,11 @@ class CallServer implements Server {
       })
     }
     if (provided.contract.schemas.question) throw new HermesError('TASK_REQUIRED')
-    const own = this.#jobs.count(from)
-    if (own >= tunables.inFlightPerPeer || this.#jobs.size >= tunables.inFlightPerNode) {
+    const own = this.jobs.count(from)
+    if (own >= tunables.inFlightPerPeer || this.jobs.size >= tunables.inFlightPerNode) {
       throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
     }
+    const session = header.session_id === undefined ? undefined : sessions.admit(from, header.session_id, header.epoch)
     const request = readRequestPayload(decodePayload(header.content_type, payload))
     const record = dedup.begin(
       from,
@@ -257,16 +257,11 @@ class CallServer implements Server {
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     noteBack(record, incoming)
     const job = new Job(incoming, record, provided)
-    this.#jobs.enter(job)
+    this.jobs.enter(job)
+    job.session = session
+    if (session) job.leaveSession = sessions.begin(session, (reason) => this.#abort(job, reason))
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
-    const refuse = (error: unknown): void => {
-      if (job.state !== 'waiting') return
-      this.#leave(job)
-      dedup.withdraw(from, record)
-      const outcome = errorOutcome(HermesError.from(error), header.content_type)
-      for (const waiter of record.waiters)
-        this.#responder.answer(wayBack(record, waiter, from), waiter, header, outcome)
-    }
+    const refuse = (error: unknown): void => this.#handBack(job, error)
     let checked: unknown
     try {
       checked = checkNullish(provided.contract.schemas.input, request.input, 'input')
@@ -282,6 +277,18 @@ class CallServer implements Server {
     }
     if (checked instanceof Promise) checked.then(begin, refuse)
     else begin(checked)
+  }
+
+  /** Not started, and forgotten: it may be asked for again, here or elsewhere. */
+  #handBack(job: Job, error: unknown): void {
+    if (job.state !== 'waiting') return
+    const { record, incoming } = job
+    job.provided.places.remove(job)
+    this.#leave(job)
+    this.#options.dedup.withdraw(incoming.from, record)
+    const outcome = errorOutcome(HermesError.from(error), incoming.header.content_type)
+    for (const waiter of record.waiters)
+      this.#responder.answer(wayBack(record, waiter, incoming.from), waiter, incoming.header, outcome)
   }
 
   #start(job: Job): void {
@@ -319,9 +326,12 @@ class CallServer implements Server {
     }
     let result: unknown
     try {
-      const context = handlerContext(job, clock, (target, how = {}) =>
-        this.#options.forwarding.handOn(job, target, how),
-      )
+      const context = handlerContext(job, {
+        clock,
+        forward: (target, how = {}) => this.#options.forwarding.handOn(job, target, how),
+        fetch: (ref, how) => this.#options.pull(job, ref, how),
+        session: job.session,
+      })
       result = served.run(inherited, job.provided.handler, job.input as never, context as never)
     } catch (error) {
       this.#failed(job, error)
@@ -339,78 +349,24 @@ class CallServer implements Server {
   }
 
   #returned(job: Job, value: unknown): void {
-    if (job.record.state === 'done' || job.record.state === 'forwarded') {
-      this.#over(job, undefined)
-      return
-    }
-    try {
-      const type = job.incoming.header.content_type
-      const { schemas } = job.provided.contract
-      if (value instanceof Confirmation) {
-        const { partialResult } = value
-        this.#checked(job, schemas.partial, partialResult, 'partial', () =>
-          responseOutcome({ output: null, status: 'need_confirmation', partial_result: partialResult ?? null }, type),
-        )
-      } else {
-        this.#checked(job, schemas.output, value, 'output', () =>
-          responseOutcome({ output: value ?? null, status: 'completed' }, type),
-        )
-      }
-    } catch (error) {
-      this.#over(job, errorOutcome(invalidResult(error), job.incoming.header.content_type), error)
-    }
-  }
-
-  /** Ends a job by what its handler gave, or as `INVALID_RESULT` when that is not what the contract says or cannot be sent. */
-  #checked(
-    job: Job,
-    schema: AnySchema | undefined,
-    value: unknown,
-    what: string,
-    outcome: () => Outcome,
-    cause?: unknown,
-  ): void {
-    const end = (): void => {
-      let made: Outcome
-      try {
-        made = outcome()
-      } catch (error) {
-        refuse(error)
-        return
-      }
-      this.#over(job, made, cause)
-    }
-    const refuse = (error: unknown) =>
-      this.#over(job, errorOutcome(invalidResult(error), job.incoming.header.content_type), error)
-    if (!schema) {
-      end()
-      return
-    }
-    const checked = checkNullish(schema, value, what, { code: 'INVALID_RESULT' })
-    if (checked instanceof Promise) checked.then(end, refuse)
-    else end()
+    this.#settle(job, () => concludeValue(job.provided.contract, job.incoming.header.content_type, value))
   }
 
   #failed(job: Job, thrown: unknown): void {
+    this.#settle(job, () => {
+      const reason = job.aborted ?? this.#options.forwarding.told(thrown)
+      return concludeError(job.provided.contract, job.incoming.header.content_type, thrown, reason)
+    })
+  }
+
+  #settle(job: Job, conclude: () => Conclusion | Promise<Conclusion>): void {
     if (job.record.state === 'done' || job.record.state === 'forwarded') {
       this.#over(job, undefined)
       return
     }
-    const reason = job.aborted
-    // A handler that was told to stop fails in whatever way its libraries do: the reason it was told is what counts.
-    const error = reason ?? this.#options.forwarding.told(thrown) ?? handlerError(thrown)
-    const type = job.incoming.header.content_type
-    const { declared } = error
-    if (!declared) {
-      this.#over(job, errorOutcome(error, type), thrown)
-      return
-    }
-    const schema = job.provided.contract.schemas.errors[declared.name]
-    try {
-      this.#checked(job, schema, declared.data, `data of ${declared.name}`, () => errorOutcome(error, type), error)
-    } catch (invalid) {
-      this.#over(job, errorOutcome(invalidResult(invalid), type), invalid)
-    }
+    const concluded = conclude()
+    if (concluded instanceof Promise) void concluded.then(({ outcome, cause }) => this.#over(job, outcome, cause))
+    else this.#over(job, concluded.outcome, concluded.cause)
   }
 
   /** The handler has ended (or was never started): its place is free, and its outcome, if it is the first, is told. */
@@ -455,6 +411,7 @@ class CallServer implements Server {
     })
     const waiting = job.state === 'waiting'
     job.abort(error)
+    this.jobs.changed()
     if (waiting) {
       job.provided.places.remove(job)
       this.#over(job, errorOutcome(error, job.incoming.header.content_type))
@@ -466,6 +423,7 @@ class CallServer implements Server {
 
   #abort(job: Job, reason: HermesError): void {
     job.abort(reason)
+    this.jobs.changed()
     if (job.state !== 'waiting') return
     job.provided.places.remove(job)
     // Never started: whoever still waits for it is told, and the id stays refused.
@@ -475,7 +433,8 @@ class CallServer implements Server {
   #leave(job: Job): void {
     job.state = 'over'
     this.#options.clock.clear(job.timer)
-    this.#jobs.leave(job)
+    this.jobs.leave(job)
+    job.leaveSession()
   }
 
   #ids(job: Job) {

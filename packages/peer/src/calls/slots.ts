@@ -1,18 +1,38 @@
 import { HermesError } from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import { type AgeingQueue, createAgeingQueue, type Waiting } from './queue.ts'
 
-/** Places for calls in flight, per agent and for the node; callers without one wait in line, most urgent first. */
+/**
+ * Places for calls in flight, per agent and for the node; callers without one wait in line, most urgent first, and rise by
+ * one level of priority per `ageMs`. What waits for one agent holds up no call to another; where the node's bound holds up
+ * several agents' lines, they take turns.
+ */
 export interface Slots {
   /** Calls `enter` with the way to give the place back, now or later; the returned function leaves the line. Throws `QUEUE_FULL`. */
   take(agentId: string, most: number, priority: number, enter: (release: () => void) => void): () => void
   readonly inFlight: number
 }
 
-interface Line {
-  active: number
-  waiting: { priority: number; most: number; enter: (release: () => void) => void }[]
+export interface SlotsOptions {
+  readonly perNode: number
+  /** Per agent. */
+  readonly mostWaiting: number
+  readonly clock: Clock
+  readonly ageMs: number
 }
 
-export function createSlots({ perNode, mostWaiting }: { perNode: number; mostWaiting: number }): Slots {
+interface Entry extends Waiting {
+  readonly most: number
+  readonly enter: (release: () => void) => void
+}
+
+interface Line {
+  active: number
+  readonly waiting: AgeingQueue<Entry>
+}
+
+export function createSlots({ perNode, mostWaiting, clock, ageMs }: SlotsOptions): Slots {
+  /** By agent, whose turn is next first; a line without calls is removed. */
   const lines = new Map<string, Line>()
   let inFlight = 0
 
@@ -25,43 +45,58 @@ export function createSlots({ perNode, mostWaiting }: { perNode: number; mostWai
       released = true
       line.active--
       inFlight--
-      next(agentId, line)
       // The node's bound may have held up others too.
-      if (inFlight === perNode - 1) for (const [other, waiting] of lines) next(other, waiting)
+      if (inFlight === perNode - 1) rotate()
+      else while (admitOne(agentId, line)) {}
+      tidy(agentId, line)
     })
   }
 
-  const next = (agentId: string, line: Line): void => {
-    while (line.waiting.length > 0 && inFlight < perNode) {
-      const first = line.waiting[0] as Line['waiting'][number]
-      if (line.active >= first.most) return
-      line.waiting.shift()
-      enter(agentId, line, first.enter)
+  const admitOne = (agentId: string, line: Line): boolean => {
+    const first = inFlight < perNode ? line.waiting.peek() : undefined
+    if (!first || line.active >= first.most) return false
+    line.waiting.shift()
+    enter(agentId, line, first.enter)
+    return true
+  }
+
+  /** One place after the other to whoever has waited for a turn longest. */
+  const rotate = (): void => {
+    for (let entered = true; entered && inFlight < perNode; ) {
+      entered = false
+      for (const [agentId, line] of [...lines]) {
+        if (!admitOne(agentId, line)) continue
+        lines.delete(agentId)
+        lines.set(agentId, line)
+        entered = true
+      }
     }
-    if (line.active === 0 && line.waiting.length === 0) lines.delete(agentId)
+  }
+
+  const tidy = (agentId: string, line: Line): void => {
+    if (line.active === 0 && line.waiting.size === 0 && lines.get(agentId) === line) lines.delete(agentId)
   }
 
   return {
     take(agentId, most, priority, begin) {
       let line = lines.get(agentId)
       if (!line) {
-        line = { active: 0, waiting: [] }
+        line = { active: 0, waiting: createAgeingQueue({ clock, ageMs }) }
         lines.set(agentId, line)
       }
-      if (line.active < most && inFlight < perNode && line.waiting.length === 0) {
-        enter(agentId, line, begin)
+      const own = line
+      if (own.active < most && inFlight < perNode && own.waiting.size === 0) {
+        enter(agentId, own, begin)
         return () => undefined
       }
-      if (line.waiting.length >= mostWaiting) {
-        throw new HermesError('QUEUE_FULL', { message: `${line.waiting.length} calls wait for a place at ${agentId}` })
+      if (own.waiting.size >= mostWaiting) {
+        throw new HermesError('QUEUE_FULL', { message: `${own.waiting.size} calls wait for a place at ${agentId}` })
       }
-      const entry = { priority, most, enter: begin }
-      const before = line.waiting.findIndex((other) => other.priority < priority)
-      line.waiting.splice(before < 0 ? line.waiting.length : before, 0, entry)
-      const queue = line
+      const entry: Entry = { priority, since: clock.monotonic(), most, enter: begin }
+      own.waiting.push(entry)
       return () => {
-        const at = queue.waiting.indexOf(entry)
-        if (at >= 0) queue.waiting.splice(at, 1)
+        own.waiting.remove(entry)
+        tidy(agentId, own)
       }
     },
     get inFlight() {

@@ -16,6 +16,7 @@ export type AskRuntime = (
     timeoutMs: number
     signal?: AbortSignal | undefined
     traceId?: string
+    sessionId?: string
     /** Told who made the answer: along hops that may be another agent than the one at the other end of the link. */
     answeredBy?: (agentId: string) => void
   },
@@ -29,7 +30,7 @@ export function createAskRuntime(options: {
 }): AskRuntime {
   const { outbox, pending, clock, random } = options
   const bytes = (length: number) => random.bytes(length)
-  return (link, capability, input, { timeoutMs, signal, traceId, answeredBy }) =>
+  return (link, capability, input, { timeoutMs, signal, traceId, sessionId, answeredBy }) =>
     new Promise((resolve, reject) => {
       let attempt: PendingAttempt | undefined
       const end = (finish: () => void): void => {
@@ -62,6 +63,7 @@ export function createAskRuntime(options: {
           capability,
           timeoutMs,
           priority: 5,
+          sessionId,
           // Housekeeping must not wait behind a gap in the work.
           ordered: false,
         },

@@ -1,16 +1,22 @@
 import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
-import type { Dedup, WorkKey } from '../delivery/dedup.ts'
+import type { Dedup, Outcome, WorkKey } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { Forwarding } from '../forwarding/forwarding.ts'
-import { errorOutcome, responseOutcome } from './outcomes.ts'
+import { bounded, errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 
 /** A capability of the runtime itself. May give a promise: then it is answered when that settles. */
-export type BuiltIn = (
-  input: unknown,
-  /** `direct`: the question has not come over hops. */
-  asker: { readonly agentId: string; readonly offsetMs: number; readonly direct: boolean },
-) => unknown
+export type BuiltIn = (input: unknown, asker: Asker) => unknown
+
+/** Who asks for a built-in, and in which life and session. */
+export interface Asker {
+  readonly agentId: string
+  readonly offsetMs: number
+  readonly epoch: number
+  readonly sessionId: string | undefined
+  /** The question has not come over hops. */
+  readonly direct: boolean
+}
 
 export interface UnqueuedOptions {
   readonly forwarding: Pick<Forwarding, 'passOn'>
@@ -31,19 +37,29 @@ export function createUnqueued({ dedup, builtIns, forwarding, responder, event }
   const answer = (incoming: Incoming, name: string): void => {
     const { header, from, leaf, payload, link, via } = incoming
     const builtIn = builtIns.get(name)
-    const tell = (output: unknown): void =>
-      responder.answer(
-        link.remote.agentId,
-        leaf,
-        header,
-        responseOutcome({ output, status: 'completed' }, header.content_type),
-      )
-    const refuse = (error: unknown): void =>
-      responder.answer(link.remote.agentId, leaf, header, errorOutcome(HermesError.from(error), header.content_type))
+    const neighbour = link.remote.agentId
+    const send = (outcome: Outcome): void =>
+      responder.answer(neighbour, leaf, header, bounded(outcome, responder.limit(neighbour)))
+    const tell = (output: unknown): void => {
+      let outcome: Outcome
+      try {
+        outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
+      } catch (error) {
+        outcome = errorOutcome(HermesError.from(error), header.content_type)
+      }
+      send(outcome)
+    }
+    const refuse = (error: unknown): void => send(errorOutcome(HermesError.from(error), header.content_type))
     try {
       if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
       const { input } = readRequestPayload(decodePayload(header.content_type, payload))
-      const output = builtIn(input, { agentId: from, offsetMs: link.offsetMs, direct: via.length === 0 })
+      const output = builtIn(input, {
+        agentId: from,
+        offsetMs: link.offsetMs,
+        epoch: header.epoch,
+        sessionId: header.session_id,
+        direct: via.length === 0,
+      })
       if (output instanceof Promise) output.then(tell, refuse)
       else tell(output)
     } catch (error) {

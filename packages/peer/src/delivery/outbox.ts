@@ -48,6 +48,7 @@ export interface Draft {
   readonly to?: string | undefined
   /** How often it may be handed on, 0..7. Default 4. */
   readonly maxHops?: number | undefined
+  readonly sessionId?: string | undefined
 }
 
 export interface Posted {
@@ -272,6 +273,7 @@ class EnvelopeOutbox implements Outbox {
       network,
       message_id: draft.messageId,
       correlation_id: draft.correlationId,
+      session_id: draft.sessionId,
       trace_id: draft.traceId,
       span_id: draft.spanId,
       message_type: draft.type,

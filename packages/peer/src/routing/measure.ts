@@ -20,6 +20,8 @@ export interface Measurements {
   end(agentId: string, capability: string, succeeded: boolean, ms: number): void
   /** It was called off: no longer in flight, and nothing is learned. */
   cancel(agentId: string, capability: string): void
+  /** What was measured is void, so that it counts as a newcomer; what is in flight stays so. */
+  forget(agentId: string, capability: string): void
 }
 
 interface Entry {
@@ -57,6 +59,10 @@ export function createMeasurements({ tunables }: { tunables: Tunables }): Measur
     cancel(agentId, capability) {
       const found = entry(agentId, capability)
       found.inFlight = Math.max(0, found.inFlight - 1)
+    },
+    forget(agentId, capability) {
+      const found = entries.get(`${agentId}#${capability}`)
+      if (found) Object.assign(found, { calls: 0, success: 1, samples: [], next: 0, p50: undefined })
     },
     end(agentId, capability, succeeded, ms) {
       const found = entry(agentId, capability)

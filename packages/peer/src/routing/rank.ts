@@ -40,6 +40,8 @@ export interface Scored {
   readonly full: boolean
   /** It made the plan that this call may confirm: nobody else knows of it. */
   readonly bound?: boolean
+  /** Its breaker waits for a probe: somebody has to try it, or it would never come back. */
+  readonly probe?: boolean
 }
 
 /**
@@ -48,9 +50,13 @@ export interface Scored {
  */
 export function order(scored: readonly Scored[], options: { random: Random; tunables: Tunables }): Candidate[] {
   const bound = scored.filter((item) => item.bound)
-  const free = scored.filter((item) => !item.bound && !item.full)
-  const full = scored.filter((item) => !item.bound && item.full)
-  return [...bound.map(({ candidate }) => candidate), ...orderEquals(free, options), ...orderEquals(full, options)]
+  const probes = scored.filter((item) => !item.bound && item.probe)
+  const free = scored.filter((item) => !item.bound && !item.probe && !item.full)
+  const full = scored.filter((item) => !item.bound && !item.probe && item.full)
+  const proven = [...orderEquals(free, options), ...orderEquals(full, options)]
+  const tried = orderEquals(probes, options)
+  const first = tried.length > 0 && options.random.next() < options.tunables.breakerProbeShare
+  return [...bound.map(({ candidate }) => candidate), ...(first ? [...tried, ...proven] : [...proven, ...tried])]
 }
 
 function orderEquals(

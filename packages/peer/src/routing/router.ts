@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Directory, Entry } from '../directory/directory.ts'
 import type { Random } from '../random.ts'
+import type { Breaker, BreakerState } from './breaker.ts'
 import type { Measured, Measurements } from './measure.ts'
 import type { Candidate, Query } from './query.ts'
 import { order, type Scored, scoreOf } from './rank.ts'
@@ -39,6 +40,7 @@ export interface RouterOptions {
   readonly agentId: string
   readonly directory: Directory
   readonly measurements: Measurements
+  readonly breaker: Pick<Breaker, 'read'>
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
@@ -50,7 +52,7 @@ const MIDDLE_COST = 3
 const MOST_INTERACTIONS = 1000
 
 export function createRouter(options: RouterOptions): Router {
-  const { agentId, directory, measurements, random, tunables } = options
+  const { agentId, directory, measurements, breaker, random, tunables } = options
   const acceptsInput = createSchemaFilter()
   const affinity = new LRUCache<string, { agentId: string; plan: boolean }>({
     maxSize: MOST_INTERACTIONS,
@@ -83,7 +85,7 @@ export function createRouter(options: RouterOptions): Router {
       const refusal = acceptsInput(described, input)
       if (refusal) return refusal
     }
-    return undefined
+    return keptAway(breaker.read(entry.agentId, capability))
   }
 
   const describe = (entry: Entry, need: Need): Scored => {
@@ -93,12 +95,14 @@ export function createRouter(options: RouterOptions): Router {
     const described = entryOf(entry, capability)
     const places = described?.constraints.max_concurrency
     const full = places !== undefined && measured.inFlight >= places
+    const probe = breaker.read(entry.agentId, capability).state === 'half-open'
     const affine = need.correlationId !== undefined && affinity.get(need.correlationId)?.agentId === entry.agentId
     const score = left ? Number.NaN : scoreOf({ load: entry.load, measured, reportedSuccess: entry.success, affine })
     return {
       inFlight: measured.inFlight,
       cost: described?.constraints.cost_level ?? MIDDLE_COST,
       full,
+      probe,
       bound: affine && affinity.get(need.correlationId as string)?.plan === true,
       candidate: {
         agentId: entry.agentId,
@@ -109,7 +113,16 @@ export function createRouter(options: RouterOptions): Router {
         get reasons() {
           return left
             ? [left]
-            : reasonsOf({ load: entry.load, measured, places: full ? places : undefined, affine, status: entry.status })
+            : [
+                ...(probe ? ['breaker half-open: its next call is the probe'] : []),
+                ...reasonsOf({
+                  load: entry.load,
+                  measured,
+                  places: full ? places : undefined,
+                  affine,
+                  status: entry.status,
+                }),
+              ]
         },
         load: entry.load,
         p50Ms: measured.p50Ms,
@@ -138,7 +151,7 @@ export function createRouter(options: RouterOptions): Router {
       const { candidates } = await rank(need, options_)
       const usable = candidates.filter((candidate) => candidate.usable)
       if (usable.length > 0) return usable.slice(0, tunables.candidatesKept)
-      throw nobody(need, candidates)
+      throw allFail(need, candidates, breaker) ?? nobody(need, candidates)
     },
     entry(other, capability) {
       const entry = directory.get(other)
@@ -148,6 +161,49 @@ export function createRouter(options: RouterOptions): Router {
       affinity.set(correlationId, { agentId: other, plan })
     },
   }
+}
+
+/** Why the breaker leaves an agent out, undefined when it does not. */
+function keptAway(state: BreakerState): string | undefined {
+  if (state.state === 'closed') return undefined
+  if (state.state === 'open') {
+    return `breaker open: ${state.because}; next probe in ${(state.probeInMs / 1000).toFixed(1)} s`
+  }
+  return state.probing ? `breaker half-open: ${state.because}; its one probe is under way` : undefined
+}
+
+/** Somebody offers it, but fails: that is another answer than that nobody does. */
+function allFail(
+  need: Need,
+  candidates: readonly Candidate[],
+  breaker: Pick<Breaker, 'read'>,
+): HermesError | undefined {
+  const failing = candidates.filter(({ reasons }) => reasons[0]?.startsWith('breaker '))
+  if (failing.length === 0) return undefined
+  const waits = failing.map(({ agentId }) => {
+    const state = breaker.read(agentId, need.capability as string)
+    return state.state === 'open' ? state.probeInMs : 0
+  })
+  return breakerError(
+    need.capability as string,
+    failing.map(({ agentId, reasons }) => `${agentId}: ${reasons[0]}`),
+    Math.min(...waits),
+    { candidates: candidates.map(({ agentId, reasons }) => ({ agent_id: agentId, reason: reasons.join('; ') })) },
+  )
+}
+
+/** That whoever offers a capability is not asked now. */
+export function breakerError(
+  capability: string,
+  why: readonly string[],
+  retryAfterMs: number,
+  details: Record<string, unknown> = {},
+): HermesError {
+  return new HermesError('BREAKER_OPEN', {
+    message: `${capability} fails wherever it is offered: ${why.join('; ')}`,
+    retryAfterMs,
+    details,
+  })
 }
 
 function nobody(need: Need, candidates: readonly Candidate[]): HermesError {

@@ -12,7 +12,10 @@ export interface Ids {
  */
 export interface EventMap {
   'peer.started': { agentId: string; peerId: string; addresses: readonly string[] }
-  'peer.stopped': { agentId: string }
+  /** It takes no new work; what runs has `drainMs` to end. */
+  'peer.draining': { agentId: string; running: number; handedBack: number; drainMs: number }
+  /** `aborted`: what still ran at the end of its time. */
+  'peer.stopped': { agentId: string; aborted: number }
   /** Something an operator should read once: what the trust mode admits, what was given up. */
   'peer.notice': { text: string }
 
@@ -80,6 +83,14 @@ export interface EventMap {
   'call.outcome': Ids & { agentId: string; state: 'running' | 'done' | 'unseen' | 'unknown' }
   'call.cancelled': Ids & { capability: string; agentId: string; reason: string }
   'call.ended': Ids & { capability: string; agentId?: string | undefined; code: string; ms: number; attempts: number }
+
+  /** An agent is not asked for a capability any more, as it fails. */
+  'breaker.opened': { agentId: string; capability: string; because: string; probeInMs: number }
+  'breaker.probe': { agentId: string; capability: string }
+  'breaker.closed': { agentId: string; capability: string }
+
+  'session.opened': { agentId: string; sessionId: string; by: 'us' | 'them' }
+  'session.closed': { agentId: string; sessionId: string; code: string }
 
   'handler.queued': Ids & { capability: string; from: string; waiting: number }
   'handler.started': Ids & { capability: string; from: string; attempt: number; queuedMs: number }

@@ -1,10 +1,12 @@
 import { isHermesError } from '@hermes-peer/protocol'
+import { manualClock } from '@hermes-peer/testkit'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createSlots } from '../../src/calls/slots.ts'
 
 function slotting(perNode = 100, mostWaiting = 10) {
-  const slots = createSlots({ perNode, mostWaiting })
+  const clock = manualClock()
+  const slots = createSlots({ perNode, mostWaiting, clock, ageMs: 10_000 })
   const entered: string[] = []
   const releases = new Map<string, () => void>()
   const take = (name: string, { agent = 'a', most = 2, priority = 3 } = {}) =>
@@ -13,7 +15,7 @@ function slotting(perNode = 100, mostWaiting = 10) {
       releases.set(name, release)
     })
   const release = (name: string) => (releases.get(name) as () => void)()
-  return { slots, entered, take, release }
+  return { slots, entered, take, release, advance: (ms: number) => clock.timeline.advance(ms) }
 }
 
 describe('places for calls in flight', () => {
@@ -51,6 +53,30 @@ describe('places for calls in flight', () => {
       take(name, { most: 1, priority })
     for (const name of ['x', 'high', 'mid', 'mid2']) release(name)
     expect(entered).toEqual(['x', 'high', 'mid', 'mid2', 'low'])
+  })
+
+  it('go to who has waited, too: a call rises by one level per 10 s, so that none starves', async () => {
+    const { take, entered, release, advance } = slotting()
+    take('x', { most: 1 })
+    take('low', { most: 1, priority: 1 })
+    await advance(19_999)
+    take('mid', { most: 1, priority: 3 })
+    release('x')
+    expect(entered.at(-1)).toBe('mid')
+    await advance(1)
+    take('mid2', { most: 1, priority: 3 })
+    release('mid')
+    expect(entered.at(-1)).toBe('low')
+  })
+
+  it('at the bound of the node are given in turns: one slow agent’s line takes no more than its share', () => {
+    const { take, entered, release } = slotting(1)
+    take('x', { agent: 'x' })
+    for (const name of ['a1', 'a2', 'a3', 'a4']) take(name, { agent: 'a' })
+    for (const name of ['b1', 'b2']) take(name, { agent: 'b' })
+    take('c1', { agent: 'c' })
+    for (const name of ['x', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3']) release(name)
+    expect(entered).toEqual(['x', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
   })
 
   it('of one agent do not hold up another', () => {
@@ -117,7 +143,7 @@ describe('places for calls in flight', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const [perNode, most] = [4, 2]
-        const slots = createSlots({ perNode, mostWaiting: 100 })
+        const slots = createSlots({ perNode, mostWaiting: 100, clock: manualClock(), ageMs: 10_000 })
         const active: { agent: string; release: () => void }[] = []
         const waiting: { agent: string; leave: () => void; in: boolean }[] = []
         for (const one of steps) {

@@ -21,7 +21,7 @@ export interface RealOptions extends Omit<PeerOptions, 'agentId'> {
 /** A real peer over loopback with a key that everyone can compute; stopped when the test ends. */
 export async function realPeer(agentId: string, options: RealOptions): Promise<Peer> {
   const peer = await startReal(agentId, options)
-  onTestFinished(() => peer.stop())
+  onTestFinished(() => peer.stop({ drainMs: 0 }))
   return peer
 }
 

@@ -5,6 +5,7 @@ import { DEFAULTS } from '../../src/defaults.ts'
 import type { Directory, Entry } from '../../src/directory/directory.ts'
 import { createMeasurements } from '../../src/routing/measure.ts'
 import { createRouter, type Need } from '../../src/routing/router.ts'
+import { breaking } from './breaker-model.ts'
 import { entry } from './support.ts'
 
 const signal = new AbortController().signal
@@ -20,11 +21,14 @@ function routing(entries: readonly Entry[], seed: number | string = 1) {
     },
   } as unknown as Directory
   const measurements = createMeasurements({ tunables: DEFAULTS })
+  const clock = manualClock()
+  const { breaker } = breaking({}, clock)
   const router = createRouter({
     agentId: 'me',
     directory,
     measurements,
-    clock: manualClock(),
+    breaker,
+    clock,
     random: seededRandom(seed),
     tunables: DEFAULTS,
   })
@@ -40,7 +44,7 @@ function routing(entries: readonly Entry[], seed: number | string = 1) {
     }
     throw new Error('somebody was chosen')
   }
-  return { router, measurements, rank, choose, refusal, asked }
+  return { router, measurements, breaker, clock, rank, choose, refusal, asked }
 }
 
 const provider = (agentId: string, more: Parameters<typeof entry>[1] = {}) =>
@@ -246,5 +250,53 @@ describe('nobody to choose', () => {
   it('is NO_CANDIDATE when the others fail for other reasons', async () => {
     const { refusal } = routing([provider('x'), provider('z', { status: 'offline' })])
     expect((await refusal({ path: ['x#work'] })).code).toBe('NO_CANDIDATE')
+  })
+})
+
+describe('the breaker in the choice', () => {
+  const fail = ({ breaker }: ReturnType<typeof routing>, agentId: string, times = 5) => {
+    for (let i = 0; i < times; i++) breaker.begin(agentId, 'work')?.({ verdict: 'failed', code: 'HANDLER_ERROR' })
+  }
+
+  it('leaves out whoever fails, and says why and until when', async () => {
+    const scene = routing([provider('bad'), provider('good')])
+    fail(scene, 'bad')
+    expect(named(await scene.choose())).toEqual(['good'])
+    const [, bad] = await scene.rank()
+    expect(bad).toMatchObject({
+      agentId: 'bad',
+      usable: false,
+      reasons: ['breaker open: 5 failures in a row, the last with HANDLER_ERROR; next probe in 10.0 s'],
+    })
+  })
+
+  it('when all that offer it fail, says so instead of that nobody offers it', async () => {
+    const scene = routing([provider('a'), provider('b', { status: 'offline' })])
+    fail(scene, 'a')
+    await scene.clock.timeline.advance('4s')
+    const error = await scene.refusal()
+    expect(error).toMatchObject({ code: 'BREAKER_OPEN', retryable: true, retryAfterMs: 6000 })
+    expect(error.message).toContain('HANDLER_ERROR')
+    expect(error.details.candidates).toMatchObject([{ agent_id: 'a' }, { agent_id: 'b', reason: 'offline' }])
+  })
+
+  it('sends a share of the calls as probes once the time is over, and keeps it as the last resort for the others', async () => {
+    const scene = routing([provider('bad'), provider('good')])
+    fail(scene, 'bad')
+    await scene.clock.timeline.advance('10s')
+    let first = 0
+    for (let i = 0; i < 1000; i++) {
+      const order = named(await scene.choose())
+      expect(order).toHaveLength(2)
+      if (order[0] === 'bad') first++
+    }
+    // One tenth, give or take.
+    expect(first).toBeGreaterThan(60)
+    expect(first).toBeLessThan(150)
+    const bad = (await scene.rank()).find(({ agentId }) => agentId === 'bad')
+    expect(bad?.reasons[0]).toBe('breaker half-open: its next call is the probe')
+    scene.breaker.begin('bad', 'work')
+    expect((await scene.rank()).find(({ agentId }) => agentId === 'bad')?.reasons[0]).toContain('under way')
+    expect(named(await scene.choose())).toEqual(['good'])
   })
 })

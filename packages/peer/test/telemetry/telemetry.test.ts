@@ -14,7 +14,7 @@ describe('events', () => {
     events.on('peer.notice', (event) => heard.push(event))
     events.onAny((event) => heard.push(event.type))
     emit('peer.notice', { text: 'hello' })
-    emit('peer.stopped', { agentId: 'a' })
+    emit('peer.stopped', { agentId: 'a', aborted: 0 })
     expect(heard).toEqual([{ type: 'peer.notice', at: clock.now(), text: 'hello' }, 'peer.notice', 'peer.stopped'])
   })
 

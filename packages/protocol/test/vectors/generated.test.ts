@@ -37,6 +37,7 @@ const OF_A_RUNNING_PEER = [
   'TASK_REQUIRED',
   'TASK_NOT_FOUND',
   'TASK_NOT_WAITING',
+  'CONTEXT_GONE',
 ]
 
 /** Every `code` in the files, wherever it stands. */

@@ -16,6 +16,7 @@ export class Run implements Turn {
   readonly provided: Provided
   readonly priority: Task['origin']['priority']
   readonly since: number
+  readonly sender: string
   /** Monotonic ms. */
   readonly deadline: number
   input: unknown
@@ -35,6 +36,7 @@ export class Run implements Turn {
     this.provided = provided
     this.priority = task.origin.priority
     this.since = at.since
+    this.sender = task.origin.owner
     this.deadline = at.deadline
   }
 

@@ -336,9 +336,17 @@ class JournaledTaskServer implements TaskServer {
       }
       const context = handlerContext(
         { incoming: headerOf(task), provided, context: run.context, deadline: run.deadline, signal: run.signal },
-        clock,
-        () => Promise.reject(new HermesError('FORWARDING_UNSUPPORTED', { message: 'a task cannot be handed on' })),
-        taskTools(run, { book, newsBytes: tunables.taskNewsBytes }),
+        {
+          clock,
+          forward: () =>
+            Promise.reject(new HermesError('FORWARDING_UNSUPPORTED', { message: 'a task cannot be handed on' })),
+          fetch: () =>
+            Promise.reject(
+              new HermesError('CONTEXT_GONE', { message: 'a task may begin long after its caller is gone' }),
+            ),
+          session: undefined,
+          tools: taskTools(run, { book, newsBytes: tunables.taskNewsBytes }),
+        },
       )
       try {
         const value = await served.run(inherited, async () => provided.handler(run.input as never, context as never))
