@@ -469,8 +469,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       links.stop(reason)
       inbox.close()
       clock.clear(sweeping)
-      await network.stop()
-      await journal.close()
+      await network.stop().finally(() => journal.close())
       telemetry.emit('peer.stopped', { agentId, aborted })
     },
 

@@ -4,6 +4,7 @@ import { createTimeline, type Timeline } from '../../src/clock/timeline.ts'
 import { journalCompliance } from '../../src/compliance/journal.ts'
 import { createSimulatedDisk, type SimulatedDisk } from '../../src/journal/simulated-disk.ts'
 import { seededRandom } from '../../src/random/seeded-random.ts'
+import { testNetwork } from '../../src/test-network.ts'
 import { FAULTY, faulty } from '../support/faulty-journal.ts'
 
 const home = (change: (journal: Journal) => Journal) => async () => {
@@ -46,6 +47,35 @@ async function life(timeline: Timeline, disk: SimulatedDisk): Promise<{ journal:
   await timeline.runUntil(journal.open())
   return { journal, halt: () => clock.halt() }
 }
+
+describe('the disk of a peer in a test network', () => {
+  it('is open while the peer runs, outlives its crash, and is let go of when it stops', async () => {
+    await using net = testNetwork({ seed: 3 })
+    await net.peer('a')
+    await net.peer('b', { journal: false })
+    const disk = net.disk('a')
+    expect(net.disk('a')).toBe(disk)
+    const locked = await net.until(
+      disk
+        .journal({ clock: net.timeline.clock() })
+        .open()
+        .catch((error: unknown) => error),
+    )
+    expect(locked).toMatchObject({ code: 'JOURNAL_LOCKED' })
+    const free = net.disk('b').journal({ clock: net.timeline.clock() })
+    await net.until(free.open())
+    await net.crash('a')
+    const between = disk.journal({ clock: net.timeline.clock() })
+    await net.until(between.open())
+    await net.until(between.commit([put('kept')]))
+    await net.until(between.close())
+    const again = await net.peer('a')
+    await net.until(again.stop())
+    const after = disk.journal({ clock: net.timeline.clock() })
+    await net.until(after.open())
+    expect(await net.until(keys(after))).toEqual(['kept'])
+  })
+})
 
 describe('a simulated disk', () => {
   it('takes virtual time for a write, and none of the real one', async () => {

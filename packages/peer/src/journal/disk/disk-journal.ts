@@ -1,3 +1,5 @@
+import { resolve } from 'node:path'
+import { HermesError } from '@hermes-peer/protocol'
 import { DEFAULTS, type Tunables } from '../../defaults.ts'
 import { type Random, systemRandom } from '../../random.ts'
 import type { Journal } from '../journal.ts'
@@ -21,6 +23,12 @@ export interface DiskJournalOptions {
  * and reading goes on; commits succeed again once there is room.
  */
 export function createDiskJournal({ folder, limits = {}, random = systemRandom() }: DiskJournalOptions): Journal {
+  if (typeof folder !== 'string' || folder === '') {
+    throw new HermesError('INVALID_OPTION', {
+      message: 'journal: folder must be the path of a folder',
+      details: { field: 'folder' },
+    })
+  }
   const spareBytes = limits.journalSpareBytes ?? DEFAULTS.journalSpareBytes
-  return createStoredJournal({ store: createLevelStore({ folder, random, spareBytes }), limits })
+  return createStoredJournal({ store: createLevelStore({ folder: resolve(folder), random, spareBytes }), limits })
 }
