@@ -213,7 +213,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, manifest, forwarding.keys)) })],
     ['hermes.session', sessions.builtIn],
     ['hermes.context', contexts.builtIn],
-    ['hermes.manifest', () => ({ manifest: toBase64url(manifest.document) })],
     [
       'hermes.outcome',
       outcomeBuiltIn({

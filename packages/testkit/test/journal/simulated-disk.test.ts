@@ -33,11 +33,11 @@ describe('the compliance suite', () => {
 })
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const put = (key: string, value = key) => ({ table: 'tasks', key, value: bytes(value) }) as const
+const put = (key: string, value = key) => ({ table: 'pins', key, value: bytes(value) }) as const
 
 async function keys(journal: Journal): Promise<string[]> {
   const found: string[] = []
-  for await (const [key] of journal.entries('tasks')) found.push(key)
+  for await (const [key] of journal.entries('pins')) found.push(key)
   return found
 }
 
