@@ -281,6 +281,7 @@ class EnvelopeInbox implements Inbox {
   #order(incoming: Incoming, { window }: Sender): void {
     const { header, from } = incoming
     const { dedup, events, telemetry } = this.#options
+    if (header.sequence === 0) throw new HermesError('MALFORMED', { message: 'what opens a stream came over a link' })
     if (header.message_type === 'submit') {
       window.skip(header.sequence)
       throw new HermesError('TASK_UNSUPPORTED')

@@ -12,6 +12,7 @@ export {
   readRequestPayload,
   readResponsePayload,
 } from './conventions.ts'
+export { type EndPayload, type EndStatus, readEndPayload } from './end.ts'
 export { decodeJson, type EncodeOptions, encodeJson } from './json.ts'
 export { type RetryPolicy, readToolCall, type ToolCall } from './tool-call.ts'
 export { deepFreeze, isJsonObject, type JsonObject, type JsonValue } from './value.ts'

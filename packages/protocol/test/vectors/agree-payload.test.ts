@@ -5,6 +5,7 @@ import {
   encodePayload,
   type JsonValue,
   readCancelPayload,
+  readEndPayload,
   readEventPayload,
   readHeartbeatPayload,
   readRequestPayload,
@@ -45,6 +46,7 @@ describe('payload shapes', () => {
     response: readResponsePayload,
     event: readEventPayload,
     cancel: readCancelPayload,
+    end: readEndPayload,
     heartbeat: readHeartbeatPayload,
   }
 
