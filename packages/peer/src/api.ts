@@ -1,6 +1,8 @@
 import type {
+  AnySchema,
   AttemptReport,
   Capability,
+  CapabilitySchemas,
   ErrorReturnOf,
   ErrorsOf,
   HandlerInputOf,
@@ -10,6 +12,8 @@ import type {
   PartialOf,
   PartialReturnOf,
   ReturnOf,
+  YieldOf,
+  YieldReturnOf,
 } from '@hermes-peer/protocol'
 import type { Candidate, Query } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
@@ -78,10 +82,39 @@ export interface NeedConfirmation {
   readonly [confirmationBrand]: true
 }
 
-export type Handler<C extends Capability> = (
+/** What serves a capability: a function, or an async generator where its contract has `yields`. */
+export type Handler<C extends Capability> = C['schemas']['yields'] extends AnySchema
+  ? StreamHandler<C>
+  : (
+      input: HandlerInputOf<C>,
+      context: CallContext<C>,
+    ) => ReturnOf<C> | NeedConfirmation | Promise<ReturnOf<C> | NeedConfirmation>
+
+/**
+ * An `async function*`: each `yield` is one piece of the output (up to 64 KiB of JSON), `return` the result. It is not asked for
+ * more while its reader is behind. When the reader goes away it gets `return()` at its `yield`, and `context.signal` fires.
+ */
+export type StreamHandler<C extends Capability> = (
   input: HandlerInputOf<C>,
   context: CallContext<C>,
-) => ReturnOf<C> | NeedConfirmation | Promise<ReturnOf<C> | NeedConfirmation>
+) => AsyncGenerator<YieldReturnOf<C>, ReturnOf<C>, undefined>
+
+/** A contract that has `yields`. */
+export type StreamingCapability = Capability<CapabilitySchemas & { readonly yields: AnySchema }>
+
+/** What `stream` gives: the pieces in their order, then the result. */
+export interface ResultStream<C extends Capability> extends AsyncIterable<YieldOf<C>> {
+  /**
+   * Each iterator takes from the same pieces. Leaving the loop early ends the work at the provider. Throws the typed error when
+   * the stream does not come to its signed end: what was read is then incomplete.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<YieldOf<C>, undefined>
+  /** Resolves with the result once the pieces have been read to the end; rejects with the error of the stream. */
+  readonly result: Promise<OutputOf<C>>
+  readonly messageId: string
+  /** Ends it: the provider's generator is returned and its signal fires. */
+  cancel(reason?: string): void
+}
 
 /** One running agent node. */
 export interface Peer extends AsyncDisposable {
@@ -100,6 +133,12 @@ export interface Peer extends AsyncDisposable {
   call<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<OutputOf<C>>
   /** Like `call`, with everything known of the answer, and able to end with `need_confirmation`. */
   request<C extends Capability>(contract: C, input: InputOf<C>, options?: CallOptions): Promise<Answer<C>>
+  /**
+   * Calls a capability that yields its output piece by piece; begins at once. Default time 300,000 ms. Another candidate is
+   * asked only before the first piece has been read. Ends with the result, or with `STREAM_BROKEN` or another typed error.
+   * Throws `INVALID_CONTRACT`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`, `NOT_STARTED`.
+   */
+  stream<C extends StreamingCapability>(contract: C, input: InputOf<C>, options?: CallOptions): ResultStream<C>
   /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
   callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
   /**

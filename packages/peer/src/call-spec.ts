@@ -13,6 +13,7 @@ import {
 import type { CallOptions } from './api.ts'
 import type { CallSpec } from './calls/call.ts'
 import type { Served } from './calls/context.ts'
+import type { PieceReader } from './calls/stream-caller.ts'
 import { checkTimes, checkWhere } from './checks.ts'
 import type { Clock } from './clock.ts'
 import type { Tunables } from './defaults.ts'
@@ -27,6 +28,8 @@ export interface SpecSource {
   readonly options: CallOptions
   /** The call being served, when this one is made inside a handler. */
   readonly served: Served | undefined
+  /** Takes the pieces of a streaming call. */
+  readonly reader?: PieceReader
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
@@ -55,7 +58,8 @@ export function callSpec(
       details: { path },
     })
   }
-  const own = clock.monotonic() + (options.timeoutMs ?? tunables.callTimeoutMs)
+  const standard = source.reader ? tunables.streamTimeoutMs : tunables.callTimeoutMs
+  const own = clock.monotonic() + (options.timeoutMs ?? standard)
   const deadline = served ? Math.min(own, served.deadline) : own
   return {
     capability,
@@ -76,6 +80,7 @@ export function callSpec(
     ordered: options.ordered ?? true,
     deadline,
     timeoutMs: Math.round(deadline - clock.monotonic()),
+    ...(source.reader ? { reader: source.reader } : {}),
   }
 }
 

@@ -18,6 +18,9 @@ export type {
   NeedConfirmation,
   Peer,
   ReceivedEvent,
+  ResultStream,
+  StreamHandler,
+  StreamingCapability,
   WatchChange,
 } from './api.ts'
 export { type Clock, systemClock, type Timer } from './clock.ts'

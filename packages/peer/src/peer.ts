@@ -16,12 +16,24 @@ import {
   type OutputOf,
   type PartialOf,
 } from '@hermes-peer/protocol'
-import type { Answer, Balance, CallOptions, EmitTarget, Handler, Peer, ReceivedEvent, WatchChange } from './api.ts'
+import type {
+  Answer,
+  Balance,
+  CallOptions,
+  EmitTarget,
+  Handler,
+  Peer,
+  ReceivedEvent,
+  ResultStream,
+  StreamingCapability,
+  WatchChange,
+} from './api.ts'
 import { callSpec } from './call-spec.ts'
 import { served } from './calls/context.ts'
 import type { Provided } from './calls/job.ts'
 import { checkNullish } from './calls/nullish.ts'
-import { checkContract, checkListener, checkQuery, checkTimes } from './checks.ts'
+import { checkContract, checkHandler, checkListener, checkPlain, checkQuery, checkTimes } from './checks.ts'
+import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -73,12 +85,7 @@ class AgentPeer implements Peer {
 
   provide<C extends Capability>(contract: C, handler: Handler<C>): this {
     checkContract(contract, 'provide')
-    if (typeof handler !== 'function') {
-      throw new HermesError('INVALID_CONTRACT', {
-        message: `provide: the handler of ${contract.name} must be a function`,
-        details: { field: 'handler' },
-      })
-    }
+    checkHandler(contract, handler)
     if (isReservedName(contract.name))
       throw new HermesError('CAPABILITY_RESERVED', { details: { field: 'contract.name' } })
     if (this.#provided.has(contract.name)) {
@@ -156,6 +163,7 @@ class AgentPeer implements Peer {
     const since = clock.monotonic()
     const runtime = this.#running()
     checkContract(contract, 'call')
+    checkPlain(contract)
     const validated = checkAgainst(contract.schemas.input, input, 'input')
     if (validated instanceof Promise) await validated
     const spec = callSpec(
@@ -199,6 +207,20 @@ class AgentPeer implements Peer {
     }
     const completed = (await parse(output, response.output, 'output')) as OutputOf<C>
     return { ...base, status: 'completed', output: completed, partialResult: undefined }
+  }
+
+  stream<C extends StreamingCapability>(contract: C, input: InputOf<C>, options: CallOptions = {}): ResultStream<C> {
+    const runtime = this.#running()
+    checkContract(contract, 'call')
+    const { clock, random } = this.#seams
+    return openStream(contract, input, options, {
+      clock,
+      random,
+      tunables: this.#settings.tunables,
+      served: served.getStore(),
+      carryOut: (spec, signal) => this.#carryOut(runtime, spec, signal),
+      parseDeclared: (error) => parseDeclared(contract, error),
+    })
   }
 
   async callDynamic(capability: string, input: unknown, options: CallOptions = {}): Promise<unknown> {

@@ -24,6 +24,7 @@ import { createPending } from './calls/pending.ts'
 import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
 import { createSlots } from './calls/slots.ts'
+import { createStreaming, type Streaming } from './calls/streaming.ts'
 import { createAskRuntime } from './calls/system.ts'
 import type { BuiltIn } from './calls/unqueued.ts'
 import { createDedup } from './delivery/dedup.ts'
@@ -154,6 +155,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           pending.disconnected(other, life, reason)
           server.callerRestarted(other, life)
         }
+        if (last || reason.code === 'PEER_RESTARTED') streaming.lost(link, reason)
         if (!last) return
         pending.disconnected(other, life, reason)
         server.callerLost(other)
@@ -229,6 +231,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry,
     builtIns,
     maxEnvelopeBytes,
+    large: () => streaming.large,
     event(incoming, data) {
       const { header, from } = incoming
       telemetry.emit('event.received', { ...idsOf(header), from, name: header.target_capability as string })
@@ -259,6 +262,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ledger,
     ask,
     budget: createRetryBudget({ size: tunables.retryBudget, refill: tunables.retryRefill }),
+    stream: (state, link, reader) => streaming.attempt(state, link, reader),
+    large: () => streaming.large,
     slots: createSlots({ perNode: tunables.inFlightPerNode, mostWaiting: tunables.outboxPerPeer }),
   })
   inbox = createInbox({
@@ -303,12 +308,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
   })
 
+  const streamed = { links, network, outbox, inbox, dedup, pending, server, clock, random, tunables, telemetry }
+  const streaming: Streaming = createStreaming(streamed)
   const keeper = createKeeper({
     links,
     clock,
     tunables,
     telemetry,
-    pending: (other) => pending.count(other) > 0,
+    pending: (other) => pending.count(other) + streaming.count(other) > 0,
     beat: (link, reply) => outbox.heartbeat(link, reply),
   })
   const reconnector = createReconnector({
@@ -391,6 +398,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async start() {
       network.observe({})
       links.start()
+      streaming.start()
       await network.start()
       keeper.start()
       directory.start()
@@ -425,6 +433,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
+      streaming.stop(reason)
       server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))
       reconnector.stop()
       keeper.stop()

@@ -6,6 +6,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { readReply } from './answer.ts'
 import { type Attempt, type CallState, type Ending, replyOfOutcome } from './call.ts'
+import { rememberedOf } from './outcomes.ts'
 import type { PendingAttempt } from './pending.ts'
 import type { AskRuntime } from './system.ts'
 import type { BuiltIn } from './unqueued.ts'
@@ -140,14 +141,11 @@ export function outcomeBuiltIn(options: {
       })
     }
     const record = dedup.find(from, message_id)
-    if (record?.outcome) {
-      return {
-        state: 'done',
-        outcome: {
-          message_type: record.outcome.messageType,
-          payload: decodePayload(record.outcome.contentType, record.outcome.payload) as JsonValue,
-        },
-      }
+    const remembered = record && rememberedOf(record)
+    if (remembered) {
+      const { messageType, contentType, payload } = remembered
+      const outcome = { message_type: messageType, payload: decodePayload(contentType, payload) as JsonValue }
+      return { state: 'done', outcome }
     }
     if (record && record.state !== 'refused') return { state: 'running' }
     // Another life of this agent may have started it, and no journal tells.

@@ -1,9 +1,11 @@
 import { type Header, newSpanId } from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkRecord } from '../delivery/dedup.ts'
-import type { Outbox } from '../delivery/outbox.ts'
+import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { Large } from './large.ts'
+import { rememberedOf } from './outcomes.ts'
 
 export interface ResponderOptions {
   readonly links: Links
@@ -12,48 +14,47 @@ export interface ResponderOptions {
   readonly random: Random
   readonly telemetry: Telemetry
   readonly maxEnvelopeBytes: number
+  /** Sends answers that no envelope holds. */
+  large(): Large
 }
 
 /** Sends answers over whatever link to the caller there is. */
 export interface Responder {
   /** Answers one attempt. Without a link nothing is sent: an outcome stays remembered, and the caller asks for it when it is back. */
   answer(from: string, leaf: string, to: Header, outcome: Outcome, arrived?: () => void): void
-  /** Answers every attempt given with a remembered outcome, which is settled once one of them is known to have arrived. */
-  send(from: string, record: WorkRecord, leaves: readonly string[], to: Header): void
+  /** Answers every attempt given with an outcome, default what is remembered; it is settled once one of them is known to have arrived. */
+  send(from: string, record: WorkRecord, leaves: readonly string[], to: Header, outcome?: Outcome): void
   /** Largest envelope that an agent takes, bytes. */
   limit(agentId: string): number
 }
 
 export function createResponder(options: ResponderOptions): Responder {
-  const { links, outbox, dedup, random, telemetry, maxEnvelopeBytes } = options
+  const { links, outbox, dedup, random, telemetry, maxEnvelopeBytes, large } = options
   const answer: Responder['answer'] = (from, leaf, to, outcome, arrived) => {
     const link = links.get(from)
     if (!link) return
     try {
-      outbox.write(
-        link,
-        {
-          type: outcome.messageType,
-          payload: outcome.payload,
-          messageId: to.message_id,
-          correlationId: to.correlation_id,
-          traceId: to.trace_id,
-          spanId: newSpanId((length) => random.bytes(length)),
-          contentType: outcome.contentType,
-          timeoutMs: ANSWER_LIFE_MS,
-          priority: to.priority,
-          inReplyTo: leaf,
-        },
-        arrived,
-      )
+      const draft: Draft = {
+        type: outcome.messageType,
+        payload: outcome.payload,
+        messageId: to.message_id,
+        correlationId: to.correlation_id,
+        traceId: to.trace_id,
+        spanId: newSpanId((length) => random.bytes(length)),
+        contentType: outcome.contentType,
+        timeoutMs: ANSWER_LIFE_MS,
+        priority: to.priority,
+        inReplyTo: leaf,
+      }
+      if (large().needed(link, draft)) large().answer(link, draft, arrived ?? (() => undefined))
+      else outbox.write(link, draft, arrived)
     } catch (error) {
       telemetry.emit('listener.failed', { where: 'answer', cause: error })
     }
   }
   return {
     answer,
-    send(from, record, leaves, to) {
-      const { outcome } = record
+    send(from, record, leaves, to, outcome = rememberedOf(record)) {
       if (!outcome) return
       for (const leaf of leaves) answer(from, leaf, to, outcome, () => dedup.settle(from, record))
     },

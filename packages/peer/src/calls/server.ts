@@ -3,9 +3,11 @@ import {
   type Capability,
   decodePayload,
   deepFreeze,
+  type Header,
   HermesError,
   isHermesError,
   isReservedName,
+  LIMITS,
   readCancelPayload,
   readRequestPayload,
 } from '@hermes-peer/protocol'
@@ -16,11 +18,14 @@ import type { Incoming } from '../delivery/inbox.ts'
 import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
-import { Confirmation, Job, type Provided } from './job.ts'
+import { Confirmation, idsOf, isThenable, Job, type Provided } from './job.ts'
+import type { JobSink, StreamingJob } from './job-sink.ts'
+import { type Load, loadOf } from './load.ts'
 import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome, handlerError, invalidResult, responseOutcome } from './outcomes.ts'
 import { type AgeingQueue, createAgeingQueue } from './queue.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
+import { checkStart } from './start-check.ts'
 import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
 
 export interface ServerOptions extends ResponderOptions, Omit<UnqueuedOptions, 'responder'> {
@@ -35,14 +40,17 @@ export interface Server {
   contracts(): readonly Capability[]
   admitted(incoming: Incoming): void
   duplicate(incoming: Incoming, record: WorkRecord): void
+  /** Whether such a request may be served at all, before its payload is here. Throws the refusal. */
+  mayStart(header: Header, from: string, streams: boolean): unknown
+  /** Serves a streaming call. Throws the refusal. */
+  stream(incoming: Incoming, sink: JobSink): StreamingJob
   cancel(incoming: Incoming): void
   refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'from'>, error: HermesError): void
   /** The last link of a caller is gone. */
   callerLost(agentId: string): void
   /** A caller has begun a later life than `epoch`: nobody waits for what it asked before. */
   callerRestarted(agentId: string, epoch: number): void
-  /** Running and waiting work, and the fullest capability's share of its places, 0..1. */
-  load(): { running: number; waiting: number; fullness: number }
+  load(): Load
   /** Share of the work of the last 15 minutes that ended well; declared errors count as well. */
   success(): number
   /** Refuses new work from now on. */
@@ -105,7 +113,23 @@ class CallServer implements Server {
     }
     const name = incoming.header.target_capability as string
     if (isReservedName(name)) this.#unqueued.builtIn(incoming, name)
-    else this.#accept(incoming, name)
+    else this.#accept(incoming)
+  }
+
+  mayStart(header: Header, from: string, streams: boolean): Provided {
+    const name = header.target_capability as string
+    const { agentId, tunables } = this.#options
+    const own = this.#jobs.get(from)?.size ?? 0
+    const counts = { own, all: this.#inFlight, tunables, draining: this.#draining }
+    return checkStart({ agentId, name, header, from, provided: this.#provided.get(name), streams, ...counts })
+  }
+
+  stream(incoming: Incoming, sink: JobSink): StreamingJob {
+    const job = this.#accept(incoming, sink)
+    return {
+      abort: (reason) => this.#abort(job, HermesError.from(reason)),
+      expire: (message) => this.#expire(job, message),
+    }
   }
 
   duplicate(incoming: Incoming, record: WorkRecord): void {
@@ -116,6 +140,8 @@ class CallServer implements Server {
     if (record.state === 'refused') {
       throw new HermesError('STALE_SEQUENCE', { message: `${header.message_id} was withdrawn before it came` })
     }
+    if (record.stream)
+      throw new HermesError('STREAM_BROKEN', { message: 'a stream has this id, and it is not replayed' })
     const same =
       record.messageType === header.message_type &&
       record.capability === header.target_capability &&
@@ -153,7 +179,7 @@ class CallServer implements Server {
     for (const job of this.#jobs.get(from) ?? []) {
       if (job.record !== record) continue
       if (telemetry.wants('handler.cancelled'))
-        telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
+        telemetry.emit('handler.cancelled', { ...idsOf(job), reason: 'the caller cancelled' })
       this.#abort(job, new HermesError('CANCELLED', { message: 'the caller cancelled the work' }))
     }
   }
@@ -180,17 +206,9 @@ class CallServer implements Server {
     }
   }
 
-  load(): { running: number; waiting: number; fullness: number } {
-    let waiting = 0
-    let running = 0
-    let fullness = 0
-    for (const provided of this.#provided.values()) {
-      const most = provided.contract.constraints.maxConcurrency ?? this.#options.tunables.inFlightPerNode
-      running += provided.running
-      waiting += this.#queues.get(provided)?.size ?? 0
-      fullness = Math.max(fullness, provided.running / most)
-    }
-    return { running, waiting, fullness }
+  load(): Load {
+    const { inFlightPerNode } = this.#options.tunables
+    return loadOf(this.#provided.values(), (one) => this.#queues.get(one)?.size ?? 0, inFlightPerNode)
   }
 
   drain(): void {
@@ -202,24 +220,10 @@ class CallServer implements Server {
     for (const jobs of [...this.#jobs.values()]) for (const job of [...jobs]) this.#abort(job, reason)
   }
 
-  #accept(incoming: Incoming, name: string): void {
+  #accept(incoming: Incoming, sink?: JobSink): Job {
     const { header, from, payload, leaf } = incoming
-    const { agentId, dedup, tunables, clock } = this.#options
-    if (this.#draining) throw new HermesError('DRAINING')
-    if (header.call_type === 'stream') throw new HermesError('STREAM_UNSUPPORTED')
-    const provided = this.#provided.get(name)
-    if (!provided) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `${agentId} does not provide ${name}` })
-    if (header.path.includes(`${agentId}#${name}`)) {
-      const path = [...header.path, `${agentId}#${name}`]
-      throw new HermesError('CALL_CYCLE', {
-        message: `the call would wait for itself: ${path.join(' → ')}`,
-        details: { path },
-      })
-    }
-    const own = this.#jobs.get(from)?.size ?? 0
-    if (own >= tunables.inFlightPerPeer || this.#inFlight >= tunables.inFlightPerNode) {
-      throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
-    }
+    const { dedup, tunables, clock } = this.#options
+    const provided = this.mayStart(header, from, sink !== undefined)
     const request = readRequestPayload(decodePayload(header.content_type, payload))
     const record = dedup.begin(
       from,
@@ -231,12 +235,15 @@ class CallServer implements Server {
     if (!record)
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     const job = new Job(incoming, record, provided)
+    job.sink = sink
+    record.stream = sink !== undefined
     this.#enter(job)
     job.timer = clock.after(Math.max(0, job.deadline - clock.monotonic()), () => this.#expire(job))
     const refuse = (error: unknown): void => {
       if (job.state !== 'waiting') return
       this.#leave(job)
       dedup.withdraw(from, record)
+      sink?.end(errorOutcome(HermesError.from(error), header.content_type))
       for (const waiter of record.waiters)
         this.#responder.answer(from, waiter, header, errorOutcome(HermesError.from(error), header.content_type))
     }
@@ -245,7 +252,7 @@ class CallServer implements Server {
       checked = checkNullish(provided.contract.schemas.input, request.input, 'input')
     } catch (error) {
       refuse(error)
-      return
+      return job
     }
     const begin = (input: unknown): void => {
       if (job.state !== 'waiting') return
@@ -255,6 +262,7 @@ class CallServer implements Server {
     }
     if (checked instanceof Promise) checked.then(begin, refuse)
     else begin(checked)
+    return job
   }
 
   #start(job: Job): void {
@@ -266,7 +274,7 @@ class CallServer implements Server {
     const queue = this.#queues.get(job.provided) as AgeingQueue<Job>
     queue.push(job)
     const { telemetry } = this.#options
-    if (telemetry.wants('handler.queued')) telemetry.emit('handler.queued', { ...this.#ids(job), waiting: queue.size })
+    if (telemetry.wants('handler.queued')) telemetry.emit('handler.queued', { ...idsOf(job), waiting: queue.size })
   }
 
   #run(job: Job): void {
@@ -278,7 +286,7 @@ class CallServer implements Server {
     job.startedAt = clock.monotonic()
     if (telemetry.wants('handler.started')) {
       telemetry.emit('handler.started', {
-        ...this.#ids(job),
+        ...idsOf(job),
         attempt: header.attempt,
         queuedMs: job.startedAt - job.since,
       })
@@ -295,7 +303,10 @@ class CallServer implements Server {
     }
     let result: unknown
     try {
-      result = served.run(inherited, job.provided.handler, job.input as never, handlerContext(job, clock) as never)
+      result = served.run(inherited, () => {
+        const returned = job.provided.handler(job.input as never, handlerContext(job, clock) as never)
+        return job.sink ? job.sink.carry(returned, job) : returned
+      })
     } catch (error) {
       this.#failed(job, error)
       return
@@ -396,10 +407,11 @@ class CallServer implements Server {
     if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
-    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.from))
+    const apart = job.sink ? 0 : LIMITS.payload
+    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.from), apart)
     if (job.startedAt > 0 && telemetry.wants('handler.ended')) {
       telemetry.emit('handler.ended', {
-        ...this.#ids(job),
+        ...idsOf(job),
         // Without an outcome of its own it had been ended by its deadline, and was answered then.
         code: checked ? (checked.messageType === 'response' ? 'OK' : codeOf(checked)) : 'TIMEOUT',
         ms: clock.monotonic() - job.startedAt,
@@ -413,16 +425,23 @@ class CallServer implements Server {
   #conclude(job: Job, outcome: Outcome): void {
     const { from } = job.incoming
     const { record } = job
+    if (job.sink) {
+      // Neither joined nor replayed: that it was done is all that is remembered.
+      record.state = 'done'
+      this.#options.dedup.settle(from, record)
+      job.sink.end(outcome)
+      return
+    }
     this.#options.dedup.finish(from, record, outcome)
     const waiters = record.waiters
     record.waiters = []
-    this.#responder.send(from, record, waiters, job.incoming.header)
+    this.#responder.send(from, record, waiters, job.incoming.header, outcome)
   }
 
-  #expire(job: Job): void {
+  #expire(job: Job, why = `it did not end within ${job.incoming.header.timeout_ms} ms`): void {
     if (job.state === 'over') return
     const error = new HermesError('TIMEOUT', {
-      message: `${job.provided.contract.name} did not end within ${job.incoming.header.timeout_ms} ms`,
+      message: `${job.provided.contract.name}: ${why}`,
     })
     const waiting = job.state === 'waiting'
     job.abort(error)
@@ -473,19 +492,4 @@ class CallServer implements Server {
     this.#inFlight--
     if (jobs.size === 0) this.#jobs.delete(from)
   }
-
-  #ids(job: Job) {
-    const { header, from } = job.incoming
-    return {
-      messageId: header.message_id,
-      correlationId: header.correlation_id,
-      traceId: header.trace_id,
-      capability: job.provided.contract.name,
-      from,
-    }
-  }
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

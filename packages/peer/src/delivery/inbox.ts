@@ -1,5 +1,6 @@
 import {
   type ContentType,
+  checkOpening,
   decodeFrame,
   decodeHeader,
   type Header,
@@ -45,6 +46,15 @@ export interface Broadcast {
   readonly contentType: ContentType
 }
 
+/** What opens a stream, verified but for a payload that is yet to come. */
+export interface Opening {
+  readonly incoming: Incoming
+  /** The payload follows in chunks. */
+  readonly apart: boolean
+  /** Authentic, and not accepted: whoever opened it is told. */
+  readonly refusal: HermesError | undefined
+}
+
 export interface InboxEvents {
   /** In the order of the sender, at most once per message id: everything else about it is still to be judged. */
   admitted(incoming: Incoming): void
@@ -60,6 +70,10 @@ export interface InboxEvents {
 /** Verifies what comes, in the order of the wire contract: nothing changes before the signature holds. */
 export interface Inbox {
   receive(link: Link, body: Uint8Array): void
+  /** Verifies what opens a stream; throws when it is not authentic, which counts against the link. */
+  receiveOpening(link: Link, body: Uint8Array): Opening
+  /** Verifies the last word on a stream; throws the refusal. */
+  receiveEnd(link: Link, body: Uint8Array): Incoming
   /** Verifies a broadcast; throws the refusal. */
   receiveBroadcast(
     topic: string,
@@ -150,6 +164,51 @@ class EnvelopeInbox implements Inbox {
     }
   }
 
+  receiveOpening(link: Link, body: Uint8Array): Opening {
+    let header: Header | undefined
+    try {
+      const frame = decodeFrame(body)
+      if (frame.tag === 2) throw new HermesError('BATCH_UNSUPPORTED')
+      header = decodeHeader(frame.header)
+      const leaf = this.#signed(link, frame, header)
+      const apart = checkOpening(header, frame) === 'apart'
+      const incoming = this.#incoming(link, header, leaf, frame.payload)
+      let refusal: HermesError | undefined
+      try {
+        this.#judge(incoming)
+      } catch (error) {
+        refusal = HermesError.from(error)
+        this.#told(link, header, refusal)
+      }
+      return { incoming, apart, refusal }
+    } catch (error) {
+      this.#refuse(link, header, undefined, HermesError.from(error))
+      throw error
+    }
+  }
+
+  receiveEnd(link: Link, body: Uint8Array): Incoming {
+    const frame = decodeFrame(body)
+    if (frame.tag === 2) throw new HermesError('BATCH_UNSUPPORTED')
+    const header = decodeHeader(frame.header)
+    const incoming = this.#incoming(link, header, this.#verify(link, frame, header), frame.payload)
+    this.#judge(incoming)
+    return incoming
+  }
+
+  #incoming(link: Link, header: Header, leaf: string, payload: Uint8Array): Incoming {
+    const { clock, tunables } = this.#options
+    return {
+      header,
+      leaf,
+      payload,
+      from: link.remote.agentId,
+      link,
+      receivedAt: clock.monotonic(),
+      expiresAt: header.expires_at - link.offsetMs + tunables.clockToleranceMs,
+    }
+  }
+
   receiveBroadcast(
     topic: string,
     bytes: Uint8Array,
@@ -195,6 +254,12 @@ class EnvelopeInbox implements Inbox {
 
   /** Who sent it, and that every byte is as it was signed. Returns the leaf. */
   #verify(link: Link, frame: SingleFrame | ProvenFrame, header: Header): string {
+    const leaf = this.#signed(link, frame, header)
+    verifyPayload(header, frame)
+    return leaf
+  }
+
+  #signed(link: Link, frame: SingleFrame | ProvenFrame, header: Header): string {
     const { agentId, key } = link.remote
     if (frame.hops.length > 0) {
       this.#verifyForwarded(link, frame, header)
@@ -205,9 +270,7 @@ class EnvelopeInbox implements Inbox {
         message: `${agentId} sent an envelope in the name of ${header.sender.agent_id}`,
       })
     }
-    const leaf = verifyEnvelope(frame, key, this.#roots)
-    verifyPayload(header, frame)
-    return leaf
+    return verifyEnvelope(frame, key, this.#roots)
   }
 
   #verifyForwarded(link: Link, frame: SingleFrame | ProvenFrame, header: Header): void {
@@ -219,9 +282,10 @@ class EnvelopeInbox implements Inbox {
     verifyHops({ header, leaf, hops: frame.hops, neighbour: link.remote.agentId, self: agentId, keyOf })
   }
 
-  #accept(incoming: Incoming): void {
+  /** Whether it is meant for this peer, in this life, and now. */
+  #judge(incoming: Incoming): Sender {
     const { header, from, link } = incoming
-    const { network, agentId, epoch, telemetry, events, tunables } = this.#options
+    const { network, agentId, epoch, telemetry, tunables } = this.#options
     if (header.network !== network) throw new HermesError('WRONG_NETWORK')
     const { recipient } = header
     if ('topic' in recipient) throw new HermesError('WRONG_RECIPIENT', { message: 'a broadcast came over a link' })
@@ -237,7 +301,7 @@ class EnvelopeInbox implements Inbox {
     }
     // From here on the envelope is authentic and ours: a refusal uses up its place, so that nothing waits for it.
     if (header.recipient_epoch !== 0 && header.recipient_epoch !== epoch) {
-      sender.window.skip(header.sequence)
+      if (header.sequence > 0) sender.window.skip(header.sequence)
       throw new HermesError('PEER_RESTARTED')
     }
     try {
@@ -259,6 +323,13 @@ class EnvelopeInbox implements Inbox {
         traceId: header.trace_id,
       })
     }
+    return sender
+  }
+
+  #accept(incoming: Incoming): void {
+    const sender = this.#judge(incoming)
+    const { header } = incoming
+    const { events } = this.#options
     switch (header.message_type) {
       case 'response':
       case 'error':
@@ -354,15 +425,19 @@ class EnvelopeInbox implements Inbox {
     }
   }
 
-  #refuse(link: Link, header: Header | undefined, leaf: string | undefined, error: HermesError): void {
-    const { telemetry, events, tunables } = this.#options
-    telemetry.emit('envelope.refused', {
+  #told(link: Link, header: Header | undefined, error: HermesError): void {
+    this.#options.telemetry.emit('envelope.refused', {
       code: error.code,
       reason: error.message,
       from: link.remote.agentId,
       messageId: header?.message_id,
       messageType: header?.message_type,
     })
+  }
+
+  #refuse(link: Link, header: Header | undefined, leaf: string | undefined, error: HermesError): void {
+    const { events, tunables } = this.#options
+    this.#told(link, header, error)
     if (leaf === undefined) {
       // Not authentic: nobody is answered, and who keeps sending such things is cut.
       link.violations++

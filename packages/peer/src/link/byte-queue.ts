@@ -42,6 +42,12 @@ export class ByteQueue {
     return part
   }
 
+  /** The first bytes, up to `length` of them, left where they are. */
+  peek(length: number): Uint8Array {
+    if (this.#head.length < length && this.#rest.length > 0) this.#flatten()
+    return this.#head.subarray(0, length)
+  }
+
   /** Exactly `length` bytes, undefined until they are there. */
   take(length: number): Uint8Array | undefined {
     if (this.#size < length) return undefined

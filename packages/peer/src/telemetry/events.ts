@@ -78,6 +78,30 @@ export interface EventMap {
   'handler.cancelled': Ids & { capability: string; from: string; reason: string }
   'handler.ended': Ids & { capability: string; from: string; code: string; ms: number; cause?: unknown }
 
+  'stream.opened': Ids & { agentId: string; direction: 'inbound' | 'outbound' }
+  /** A reader tells its writer to pause, or to go on; told by both. `waiting`: bytes that wait for the reader. */
+  'stream.flow': Ids & {
+    agentId: string
+    direction: 'inbound' | 'outbound'
+    side: 'reader' | 'writer'
+    paused: boolean
+    waiting: number
+  }
+  /** Chunks sent and received, bytes of data in both directions; `extra`: what came after the end and was ignored. */
+  'stream.ended': Ids & {
+    agentId: string
+    direction: 'inbound' | 'outbound'
+    code: string
+    sent: number
+    received: number
+    bytes: number
+    extra: number
+  }
+  /** Refused before it was one. */
+  'stream.refused': { code: string; reason: string; peerId: string; agentId?: string | undefined }
+  /** How far a payload has come that travels apart from its envelope. */
+  'payload.progress': Ids & { agentId: string; direction: 'in' | 'out'; bytes: number; total: number }
+
   'event.received': Ids & { from: string; name: string }
   /** A listener of the user threw; the runtime goes on. */
   'listener.failed': { where: string; cause: unknown }

@@ -235,8 +235,8 @@ export const ERROR_TABLE = {
   STREAM_UNSUPPORTED: row(
     'receiver',
     false,
-    'This peer does not take streaming calls.',
-    'Use a plain call.',
+    'The capability is not offered in that call type.',
+    'Stream what has yields, and call what has none.',
     NOT_STARTED,
   ),
   TASK_UNSUPPORTED: row('receiver', false, 'This peer does not take tasks.', 'Use a plain call.', NOT_STARTED),
