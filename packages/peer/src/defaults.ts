@@ -97,7 +97,10 @@ export const DEFAULTS = {
   /** Bytes as received that wait for the reader of one stream, and the shares of it at which its writer is told to pause … */
   streamBufferBytes: 4 * MiB,
   streamPauseAt: 0.8,
-  /** … to go on, and is given up because it did not listen. What is on its way when it pauses fits between the first and the last. */
+  /**
+   * … to go on, and is given up because it did not listen. What is on its way when it pauses (a window of 256 KiB and a write)
+   * must fit between the first and the last of these: with them the buffer needs 2.5 MiB.
+   */
   streamResumeAt: 0.4,
   streamAbortAt: 0.95,
   /** Chunks are put together up to this size, bytes: a frame of the multiplexer. */

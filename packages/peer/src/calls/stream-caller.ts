@@ -5,7 +5,7 @@ import type { Inbox } from '../delivery/inbox.ts'
 import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Link } from '../link/link.ts'
 import type { Random } from '../random.ts'
-import { onAbort } from '../signals.ts'
+import { interruptible, onAbort } from '../signals.ts'
 import type { Piece } from '../streams/inflow.ts'
 import { nextWithin, readEnd, sendPayload } from '../streams/payload.ts'
 import type { Stream } from '../streams/stream.ts'
@@ -104,11 +104,11 @@ export function createStreamCaller(options: StreamCallerOptions): StreamAttempt 
 
   /** Reads piece after piece, each when it is wanted, to the signed end. */
   const read = async (stream: Stream, state: CallState, reader: PieceReader): Promise<Ending> => {
-    const over = new Promise<never>((_, reject) => stream.onOver((error) => error && reject(error)))
-    over.catch(() => undefined)
+    // Nobody may ask for a long time; what ends the stream ends the waiting too.
+    const wanted = interruptible()
+    stream.onOver((error) => error && wanted.interrupt(error))
     for (;;) {
-      // Nobody may ask for a long time; what ends the stream ends the waiting too.
-      await Promise.race([reader.wanted(), over])
+      await wanted.wait(reader.wanted())
       let piece: Piece
       if (state.committed) piece = await nextWithin(stream, tunables.streamIdleMs + tunables.callerGraceMs, clock)
       else piece = await stream.next()

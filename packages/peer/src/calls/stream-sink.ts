@@ -15,7 +15,7 @@ import type { Outcome } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { Outbox } from '../delivery/outbox.ts'
 import type { Random } from '../random.ts'
-import { onAbort } from '../signals.ts'
+import { interruptible, onAbort } from '../signals.ts'
 import type { Stream } from '../streams/stream.ts'
 import type { Job } from './job.ts'
 import type { JobSink, StreamingJob } from './job-sink.ts'
@@ -81,17 +81,13 @@ class GeneratorSink implements JobSink {
   async carry(returned: unknown, job: Job): Promise<unknown> {
     const generator = returned as AsyncGenerator<unknown, unknown>
     const { out } = this.#options.stream
-    let stop = (_: unknown): void => undefined
-    const stopped = new Promise<never>((_, reject) => {
-      stop = reject
-    })
-    stopped.catch(() => undefined)
-    const release = onAbort(job.signal, () => stop(job.aborted))
+    const room = interruptible()
+    const release = onAbort(job.signal, () => room.interrupt(job.aborted))
     const idle = this.#watchIdle()
     try {
       for (;;) {
         if (job.aborted) throw job.aborted
-        if (out.held) await Promise.race([out.ready(), stopped])
+        if (out.held) await room.wait(out.ready())
         idle.since()
         const step = await generator.next()
         idle.until()
