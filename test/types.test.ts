@@ -15,6 +15,8 @@ import {
   type Peer,
   type PeerOptions,
   type ReceivedEvent,
+  type ResultStream,
+  type StreamHandler,
 } from 'hermes-peer'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import * as z from 'zod'
@@ -34,6 +36,13 @@ const review = capability('code_review', {
   effects: 'none',
 })
 const plain = capability('plain', { description: 'Plain.', input: z.string(), output: z.null() })
+
+const draft = capability('draft', {
+  description: 'Drafts.',
+  input: z.object({ question: z.string(), limit: z.number().default(10) }),
+  output: z.object({ tokens: z.number(), at: instant }),
+  yields: z.object({ text: z.string(), at: instant }),
+})
 
 /** Only compiled: what stands in it is checked by the type checker, and nothing is called. */
 const compiled = (_check: (peer: Peer) => unknown): void => expect(_check).toBeTypeOf('function')
@@ -272,5 +281,51 @@ describe('the peer', () => {
       })
       // @ts-expect-error there is no such event
       peer.events.on('call.finished', () => {})
+    }))
+})
+
+describe('streams', () => {
+  it('give pieces and a result as their schemas make them', () =>
+    compiled(async (peer) => {
+      const answer = peer.stream(draft, { question: 'x' })
+      expectTypeOf(answer).toEqualTypeOf<ResultStream<typeof draft>>()
+      for await (const piece of answer) expectTypeOf(piece).toEqualTypeOf<{ text: string; at: Date }>()
+      expectTypeOf(await answer.result).toEqualTypeOf<{ tokens: number; at: Date }>()
+      expectTypeOf(answer.messageId).toEqualTypeOf<string>()
+      answer.cancel('enough')
+      // @ts-expect-error the contract has no yields
+      peer.stream(plain, 'x')
+      // @ts-expect-error question is missing
+      peer.stream(draft, {})
+      // @ts-expect-error misspelt
+      peer.stream(draft, { question: 'x' }, { timeout: 5 })
+    }))
+
+  it('are served by an async generator of what travels, and by nothing else', () =>
+    compiled((peer) => {
+      expectTypeOf<Handler<typeof draft>>().toEqualTypeOf<StreamHandler<typeof draft>>()
+      peer.provide(draft, async function* ({ question, limit }, { signal }) {
+        expectTypeOf(question).toEqualTypeOf<string>()
+        expectTypeOf(limit).toEqualTypeOf<number>()
+        expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+        yield { text: question, at: '2026-01-01T00:00:00Z' }
+        return { tokens: 1, at: '2026-01-01T00:00:00Z' }
+      })
+      // @ts-expect-error no generator
+      peer.provide(draft, async () => ({ tokens: 1, at: '' }))
+      // @ts-expect-error a piece of another form
+      peer.provide(draft, async function* () {
+        yield { text: 5, at: '' }
+        return { tokens: 1, at: '' }
+      })
+      // @ts-expect-error no result
+      peer.provide(draft, async function* () {
+        yield { text: 'x', at: '' }
+      })
+      // @ts-expect-error the contract has no yields
+      peer.provide(plain, async function* () {
+        yield 1
+        return null
+      })
     }))
 })

@@ -13,7 +13,16 @@ export const EXAMPLE_ARROWS = ['@hermes-peer/protocol', 'hermes-peer', '@hermes-
 export const TEST_ONLY = ['@hermes-peer/testkit']
 
 /** Inside `peer`: the way of an envelope, from the caller down to the wire. A stage imports from itself and from below. */
-export const STAGES: readonly string[] = ['calls', 'forwarding', 'routing', 'guard', 'delivery', 'link', 'network']
+export const STAGES: readonly string[] = [
+  'calls',
+  'forwarding',
+  'routing',
+  'guard',
+  'streams',
+  'delivery',
+  'link',
+  'network',
+]
 
 /**
  * Inside `peer`, beside the way, with the stages that each uses. Every other stage may use it: the directory reaches peers over

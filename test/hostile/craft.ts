@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { encodeHeader, type HeaderDraft, isSequenced, type MessageType } from '@hermes-peer/protocol'
+import { encodeHeader, type HeaderDraft, isSequenced, type MessageType, mustOpenStream } from '@hermes-peer/protocol'
 import type { Actor } from './actors.ts'
 import { partOf } from './raw-stream.ts'
 
@@ -72,7 +72,8 @@ export function craft(sender: Sender, draft: Draft): Crafted {
   const type = fields.message_type ?? 'request'
   const recipient = fields.recipient ?? { agent_id: sender.to }
   const sequenced = isSequenced(type, recipient)
-  const sequence = fields.sequence ?? (sequenced ? sender.sequence++ : 0)
+  const streams = mustOpenStream({ call_type: fields.call_type ?? 'request', payload_size: payload.length })
+  const sequence = fields.sequence ?? (sequenced && !streams ? sender.sequence++ : 0)
   const timestamp = Date.now()
   const complete: HeaderDraft = {
     network: 'default',

@@ -1,7 +1,7 @@
 import '../../packages/peer/src/network/polyfill.ts'
 import { noise } from '@chainsafe/libp2p-noise'
 import { yamux } from '@chainsafe/libp2p-yamux'
-import { LINK_PROTOCOL } from '@hermes-peer/protocol'
+import { LINK_PROTOCOL, STREAM_PROTOCOL } from '@hermes-peer/protocol'
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys'
 import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
 import { identify } from '@libp2p/identify'
@@ -60,10 +60,12 @@ export async function createRawPeer({ as, gossip = false }: RawPeerOptions): Pro
   }
   const libp2p = gossip ? await createLibp2p({ ...plain, services: gossiping() }) : await createLibp2p(plain)
   const accepted: RawStream[] = []
-  await libp2p.handle(LINK_PROTOCOL, (stream) => void accepted.push(rawStream(stream)), {
-    maxInboundStreams: 1000,
-    maxOutboundStreams: 1000,
-  })
+  for (const protocol of [LINK_PROTOCOL, STREAM_PROTOCOL]) {
+    await libp2p.handle(protocol, (stream) => void accepted.push(rawStream(stream)), {
+      maxInboundStreams: 1000,
+      maxOutboundStreams: 1000,
+    })
+  }
   const connect = (address: string) => libp2p.dial(multiaddr(address), { force: true })
   const existing = (address: string) =>
     libp2p

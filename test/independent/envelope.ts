@@ -20,8 +20,12 @@ export const signedBytes = (header: Uint8Array): Uint8Array => join(domain('enve
 
 export const leafOf = (header: Uint8Array): Uint8Array => sha256(Uint8Array.of(0), signedBytes(header))
 
-/** A frame in the order of the text: decode, key, signature or batch, payload hash, hops. */
-export function verifyFrame(frame: RawFrame, arrival: Arrival): Authentic[] {
+/** A frame in the order of the text: decode, key, signature or batch, payload hash (unless the payload is `apart`), hops. */
+export function verifyFrame(
+  frame: RawFrame,
+  arrival: Arrival,
+  apart: (header: Header) => boolean = () => false,
+): Authentic[] {
   const envelopes = frame.tag === 2 ? frame.envelopes : [frame.parts]
   const raw = frame.tag === 2 ? [] : frame.hops
   const headers = envelopes.map(({ header }) => readHeader(header))
@@ -35,7 +39,8 @@ export function verifyFrame(frame: RawFrame, arrival: Arrival): Authentic[] {
   return headers.map((header, index) => {
     const { payload } = envelopes[index] as Parts
     const leaf = leaves[index] as Uint8Array
-    if (header.payload_size !== payload.length || header.payload_sha256 !== hex(sha256(payload))) {
+    const bound = header.payload_size === payload.length && header.payload_sha256 === hex(sha256(payload))
+    if (!bound && !apart(header)) {
       throw new Refused('binding', 'not the payload of this header')
     }
     return { header, payload, leaf: hex(leaf), hops: readHops(raw, header, leaf, arrival) }

@@ -6,6 +6,7 @@ import { Refused } from './refused.ts'
 export type Header = JsonMap
 
 const MAX_HEADER = 4 * 1024
+const MAX_ENVELOPE = 1024 * 1024
 
 type Test = (value: Json) => boolean
 
@@ -133,7 +134,12 @@ function checkTogether(header: Header): void {
   const event = type === 'event'
   if (topic !== undefined && !event) no('only an event goes to a topic')
   const addressed = (type === 'request' || type === 'submit' || event) && topic === undefined
-  if (addressed !== (header.sequence !== 0)) no(`sequence ${header.sequence} on ${type}`)
+  const size = header.payload_size as number
+  const streams = header.call_type === 'stream' || size > MAX_ENVELOPE
+  // Whether such a payload fits beside its header is not for this rule: both ways may be right.
+  const either = size > MAX_ENVELOPE - MAX_HEADER
+  if (header.sequence !== 0 && (!addressed || streams)) no(`sequence ${header.sequence} on ${type}`)
+  if (header.sequence === 0 && addressed && !streams && !either) no(`no sequence on ${type}`)
   if (header.ack === 'stored' && !(event && addressed)) no('ack is for an event to one agent')
   const stored = type === 'submit' || (event && header.ack === 'stored')
   if (header.recipient_epoch !== 0 && !addressed) no(`recipient_epoch on ${type}`)

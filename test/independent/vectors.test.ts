@@ -15,6 +15,7 @@ import { parseMsgpack } from './msgpack.ts'
 import * as names from './names.ts'
 import { peerId, providerCid, providerKey } from './records.ts'
 import { Refused } from './refused.ts'
+import { type Chunk, followStream, readChunk, readOpening } from './stream.ts'
 import { bytesOf, disagreements, knownKeys, type Read, read } from './support.ts'
 
 const keyOf = knownKeys()
@@ -130,6 +131,25 @@ describe('a decoder written from the wire text agrees on', () => {
     }
   })
 
+  it('streams: openings, chunks, and what a whole stream proves', () => {
+    const { openings, refused_openings, chunks, refused_chunks, conversation, broken } = read('streams')
+    const open = (vector: Read) => readOpening(bytesOf(vector), { self: 'coder', neighbour: 'pm', keyOf })
+    expect(disagreements([...openings, ...refused_openings], open)).toEqual([])
+    for (const vector of openings) {
+      expect(open(vector)).toMatchObject({ leaf: vector.leaf, apart: vector.payload_apart !== undefined })
+      if (vector.payload_apart === undefined) continue
+      const payload = bytesOf({ bytes: [vector.payload_apart] })
+      const bound = { payload_size: payload.length, payload_sha256: hex(sha256(payload)) }
+      expect(open(vector).header).toMatchObject(bound)
+    }
+    expect(disagreements(refused_chunks, (vector) => readChunk(bytesOf(vector)))).toEqual([])
+    for (const { chunk, sent } of chunks) expect(shownChunk(readChunk(unhex(sent)))).toEqual(chunk)
+    const follow = ({ sent }: Read) =>
+      followStream(conversation.leaf, sent.map(unhex), { self: 'pm', neighbour: conversation.signer, keyOf })
+    expect(follow(conversation)).toEqual({ end: conversation.end, hashes: conversation.hashes })
+    expect(disagreements(broken, follow)).toEqual([])
+  })
+
   it('handshake messages', () => {
     const { conversation, accepted, spellings, refused, refusals } = read('handshake')
     const open = (vector: Read) => readMessage(bytesOf(vector), vector.kind)
@@ -202,4 +222,9 @@ function shownFrame(frame: RawFrame): object {
   const { signature, index, count, siblings } = frame.proof
   const body = Buffer.concat([signature, Uint8Array.of(index, count), ...siblings])
   return { ...rest, proof: hex(body) }
+}
+
+function shownChunk(chunk: Chunk): object {
+  if (chunk.kind === 'data') return { ...chunk, bytes: hex(chunk.bytes) }
+  return chunk.kind === 'end' ? { ...chunk, frame: hex(chunk.frame) } : chunk
 }

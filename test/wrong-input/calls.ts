@@ -40,7 +40,7 @@ const UNSENDABLE: readonly [string, () => unknown, RegExp | string][] = [
 
 /** What the handler of `odd` returns for each of them. */
 export function oddResult(name: unknown): unknown {
-  if (name === 'too large') return 'x'.repeat(2 * 1024 * 1024)
+  if (name === 'too large') return 'x'.repeat(64 * 1024 * 1024)
   return UNSENDABLE.find(([one]) => one === name)?.[1]() ?? null
 }
 
@@ -115,9 +115,9 @@ export const inputEdge: Edge = {
     {
       name: 'more than a message holds',
       code: 'PAYLOAD_TOO_LARGE',
-      names: /\d{7} bytes.*limit is 1048576/,
+      names: /more than the 67108864 bytes/,
       remedy: /less/,
-      run: ({ desk }) => desk.call(odd, 'x'.repeat(1024 * 1024 + 1)),
+      run: ({ desk }) => desk.call(odd, 'x'.repeat(64 * 1024 * 1024 + 1)),
     },
     {
       name: 'a context with a BigInt',
@@ -140,6 +140,6 @@ export const resultEdge: Edge = {
   edge: 'handler results',
   cases: [
     ...UNSENDABLE.map(([name, , names]) => result(name, names)),
-    result('too large', /\d{7} bytes.*limit is 1048576/),
+    result('too large', /more than the 67108864 bytes/),
   ],
 }

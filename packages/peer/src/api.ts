@@ -1,7 +1,9 @@
 import type {
   AnswerOf,
+  AnySchema,
   AttemptReport,
   Capability,
+  CapabilitySchemas,
   ErrorReturnOf,
   ErrorsOf,
   HandlerAnswerOf,
@@ -15,6 +17,8 @@ import type {
   QuestionReturnOf,
   ReturnOf,
   TaskState,
+  YieldOf,
+  YieldReturnOf,
 } from '@hermes-peer/protocol'
 import type { StopOptions } from './calls/drain.ts'
 import type { PullOptions } from './calls/pull.ts'
@@ -143,10 +147,39 @@ export interface NeedConfirmation {
   readonly [confirmationBrand]: true
 }
 
-export type Handler<C extends Capability> = (
+/** What serves a capability: a function, or an async generator where its contract has `yields`. */
+export type Handler<C extends Capability> = C['schemas']['yields'] extends AnySchema
+  ? StreamHandler<C>
+  : (
+      input: HandlerInputOf<C>,
+      context: CallContext<C>,
+    ) => ReturnOf<C> | NeedConfirmation | HandedOn | Promise<ReturnOf<C> | NeedConfirmation | HandedOn>
+
+/**
+ * An `async function*`: each `yield` is one piece of the output (up to 64 KiB of JSON), `return` the result. It is not asked for
+ * more while its reader is behind. When the reader goes away it gets `return()` at its `yield`, and `context.signal` fires.
+ */
+export type StreamHandler<C extends Capability> = (
   input: HandlerInputOf<C>,
   context: CallContext<C>,
-) => ReturnOf<C> | NeedConfirmation | HandedOn | Promise<ReturnOf<C> | NeedConfirmation | HandedOn>
+) => AsyncGenerator<YieldReturnOf<C>, ReturnOf<C>, undefined>
+
+/** A contract that has `yields`. */
+export type StreamingCapability = Capability<CapabilitySchemas & { readonly yields: AnySchema }>
+
+/** What `stream` gives: the pieces in their order, then the result. */
+export interface ResultStream<C extends Capability> extends AsyncIterable<YieldOf<C>> {
+  /**
+   * Each iterator takes from the same pieces. Leaving the loop early ends the work at the provider. Throws the typed error when
+   * the stream does not come to its signed end: what was read is then incomplete.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<YieldOf<C>, undefined>
+  /** Resolves with the result once the pieces have been read to the end; rejects with the error of the stream. */
+  readonly result: Promise<OutputOf<C>>
+  readonly messageId: string
+  /** Ends it: the provider's generator is returned and its signal fires. */
+  cancel(reason?: string): void
+}
 
 /** What is known of a task: where it stands, and what of its news still counts. */
 export interface TaskStatus<C extends Capability> {
@@ -239,6 +272,12 @@ export interface Peer extends AsyncDisposable {
    * the task. Throws `INVALID_OPTION`, `TASK_NOT_FOUND`.
    */
   task<C extends Capability>(contract: C, id: string, options?: { agent?: string }): TaskHandle<C>
+  /**
+   * Calls a capability that yields its output piece by piece; begins at once. Default time 300,000 ms. Another candidate is
+   * asked only before the first piece has been read. Ends with the result, or with `STREAM_BROKEN` or another typed error.
+   * Throws `INVALID_CONTRACT`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`, `NOT_STARTED`.
+   */
+  stream<C extends StreamingCapability>(contract: C, input: InputOf<C>, options?: CallOptions): ResultStream<C>
   /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
   callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
   /**

@@ -15,6 +15,7 @@ import type { CallOptions } from './api.ts'
 import type { CallSpec } from './calls/call.ts'
 import type { Served } from './calls/context.ts'
 import { withRefs } from './calls/pull.ts'
+import type { PieceReader } from './calls/stream-caller.ts'
 import { checkTimes, checkWhere } from './checks.ts'
 import type { Clock } from './clock.ts'
 import type { Tunables } from './defaults.ts'
@@ -32,6 +33,8 @@ export interface SpecSource {
   readonly grant?: (ref: string, agentId: string) => void
   /** The call being served, when this one is made inside a handler. */
   readonly served: Served | undefined
+  /** Takes the pieces of a streaming call. */
+  readonly reader?: PieceReader
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
@@ -64,7 +67,8 @@ export function callSpec(
       details: { path },
     })
   }
-  const own = clock.monotonic() + (options.timeoutMs ?? tunables.callTimeoutMs)
+  const standard = source.reader ? tunables.streamTimeoutMs : tunables.callTimeoutMs
+  const own = clock.monotonic() + (options.timeoutMs ?? standard)
   const deadline = served ? Math.min(own, served.deadline) : own
   return {
     capability,
@@ -91,6 +95,7 @@ export function callSpec(
           },
     deadline,
     timeoutMs: Math.round(deadline - clock.monotonic()),
+    ...(source.reader ? { reader: source.reader } : {}),
   }
 }
 

@@ -19,6 +19,44 @@ export function checkContract(contract: unknown, where: 'provide' | 'call' | 'su
   })
 }
 
+/** Throws `INVALID_CONTRACT` for a contract whose output comes in pieces. */
+export function checkPlain(contract: Capability): void {
+  if (contract.schemas.yields === undefined) return
+  throw new HermesError('INVALID_CONTRACT', {
+    message: `call: ${contract.name} has yields, so its output comes in pieces`,
+    hint: 'Use stream().',
+    details: { field: 'contract' },
+  })
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  AsyncGeneratorFunction: 'an async generator',
+  GeneratorFunction: 'a generator that is not async',
+}
+
+/** Whether the handler is what its contract needs: an async generator where it has `yields`, and only there. Throws `INVALID_CONTRACT`. */
+export function checkHandler(contract: Capability, handler: unknown): void {
+  const refuse = (why: string, hint?: string): never => {
+    throw new HermesError('INVALID_CONTRACT', {
+      message: `provide: the handler of ${contract.name} ${why}`,
+      ...(hint === undefined ? {} : { hint }),
+      details: { field: 'handler' },
+    })
+  }
+  if (typeof handler !== 'function') refuse('must be a function')
+  const kind = KINDS[Object.prototype.toString.call(handler).slice(8, -1)]
+  const streams = contract.schemas.yields !== undefined
+  if (streams && kind !== KINDS.AsyncGeneratorFunction) {
+    refuse(
+      'must be an async generator: its contract has yields',
+      'Write async function*, and hand on to another one by yield*.',
+    )
+  }
+  if (!streams && kind !== undefined) {
+    refuse(`is ${kind}, but its contract has no yields`, 'Add yields to the contract, or return the whole output.')
+  }
+}
+
 /** Throws `INVALID_OPTION` that names `timeoutMs` or `signal`. */
 export function checkTimes({ timeoutMs, signal }: { timeoutMs?: unknown; signal?: unknown }): void {
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {

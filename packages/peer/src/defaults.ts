@@ -148,6 +148,32 @@ export const DEFAULTS = {
   reconnectStableMs: 10 * SECOND,
   maxConnections: 300,
 
+  /** Budget of a streaming call: a long answer of a model, read by a person. */
+  streamTimeoutMs: 5 * MINUTE,
+  /** Silence between two chunks that ends a stream; before the first one only the budget counts, as a model may think. */
+  streamIdleMs: 30 * SECOND,
+  /** The opening envelope of a stream must have come by then: one write of an honest peer. */
+  streamOpenMs: 5 * SECOND,
+  /** Bytes as received that wait for the reader of one stream, and the shares of it at which its writer is told to pause … */
+  streamBufferBytes: 4 * MiB,
+  streamPauseAt: 0.8,
+  /**
+   * … to go on, and is given up because it did not listen. What is on its way when it pauses (a window of 256 KiB and a write)
+   * must fit between the first and the last of these: with them the buffer needs 2.5 MiB.
+   */
+  streamResumeAt: 0.4,
+  streamAbortAt: 0.95,
+  /** Chunks are put together up to this size, bytes: a frame of the multiplexer. */
+  streamWriteBytes: 60 * 1024,
+  /** Streams open at a time with one peer and in all, either side's: a caller waits for a place, and over twice of it gets `BUSY`. */
+  streamsPerPeer: 64,
+  streamsPerNode: 1024,
+  /** Payloads that travel apart and are being received, bytes they are said to have: two of the largest from one peer, four in all. */
+  payloadBytesPerPeer: 128 * MiB,
+  payloadBytesPerNode: 256 * MiB,
+  /** How often the progress of such a payload is told, bytes. */
+  progressBytes: MiB,
+
   presenceMs: 10 * SECOND,
   presenceJitter: 0.1,
   /** Presence reports missed before a peer is suspected, and before it counts as offline. */

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { HermesError } from '@hermes-peer/protocol'
+import { HermesError, STREAM_PROTOCOL } from '@hermes-peer/protocol'
 import { systemClock } from './clock.ts'
 import { allowList, allowListFile } from './identity/allow-list.ts'
 import { fileEpochStore } from './identity/epoch.ts'
@@ -54,6 +54,8 @@ export function machineSeams(): Seams {
         limits: {
           maxConnections: settings.tunables.maxConnections,
           pendingHandshakes: settings.tunables.pendingHandshakes,
+          // Streams over our own bound are told so; only beyond that does the transport reset them without a word.
+          inboundChannels: { [STREAM_PROTOCOL]: 3 * settings.tunables.streamsPerPeer },
           ...(settings.preset === 'local' ? {} : { perAddressLimit: settings.tunables.pendingHandshakesPerAddress }),
         },
       })

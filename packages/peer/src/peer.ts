@@ -19,8 +19,10 @@ import type {
   Handler,
   Peer,
   ReceivedEvent,
+  ResultStream,
   SessionOptions,
   SessionTarget,
+  StreamingCapability,
   TaskHandle,
   WatchChange,
 } from './api.ts'
@@ -32,9 +34,19 @@ import type { Provided } from './calls/job.ts'
 import { checkNullish } from './calls/nullish.ts'
 import { outputOf } from './calls/output.ts'
 import type { Session } from './calls/session.ts'
-import { checkContract, checkDrain, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
+import {
+  checkContract,
+  checkDrain,
+  checkHandler,
+  checkListener,
+  checkOffer,
+  checkPlain,
+  checkQuery,
+  checkTimes,
+} from './checks.ts'
 import type { ContextRef } from './context/store.ts'
 import { openSession } from './open-session.ts'
+import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -88,12 +100,7 @@ class AgentPeer implements Peer {
 
   provide<C extends Capability>(contract: C, handler: Handler<C>): this {
     checkContract(contract, 'provide')
-    if (typeof handler !== 'function') {
-      throw new HermesError('INVALID_CONTRACT', {
-        message: `provide: the handler of ${contract.name} must be a function`,
-        details: { field: 'handler' },
-      })
-    }
+    checkHandler(contract, handler)
     if (isReservedName(contract.name))
       throw new HermesError('CAPABILITY_RESERVED', { details: { field: 'contract.name' } })
     if (this.#provided.has(contract.name)) {
@@ -199,6 +206,7 @@ class AgentPeer implements Peer {
     const since = clock.monotonic()
     const runtime = this.#running()
     checkContract(contract, 'call')
+    checkPlain(contract)
     const validated = checkAgainst(contract.schemas.input, input, 'input')
     if (validated instanceof Promise) await validated
     const spec = callSpec(
@@ -244,6 +252,20 @@ class AgentPeer implements Peer {
     }
     const completed = (await parse(output, response.output, 'output')) as OutputOf<C>
     return { ...base, status: 'completed', output: completed, partialResult: undefined }
+  }
+
+  stream<C extends StreamingCapability>(contract: C, input: InputOf<C>, options: CallOptions = {}): ResultStream<C> {
+    const runtime = this.#running()
+    checkContract(contract, 'call')
+    const { clock, random } = this.#seams
+    return openStream(contract, input, options, {
+      clock,
+      random,
+      tunables: this.#settings.tunables,
+      served: served.getStore(),
+      carryOut: (spec, signal) => this.#carryOut(runtime, spec, signal),
+      parseDeclared: (error) => parseDeclared(contract, error),
+    })
   }
 
   async submit<C extends Capability>(

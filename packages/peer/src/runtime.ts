@@ -11,6 +11,7 @@ import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
 import { createSessionRuntime, type SessionRuntime } from './calls/session.ts'
 import { createSlots } from './calls/slots.ts'
+import { createStreaming, type Streaming } from './calls/streaming.ts'
 import { createAskRuntime } from './calls/system.ts'
 import { createTaskProvider, type TaskProvider } from './calls/tasks/provider.ts'
 import { createTasks, type Tasks } from './calls/tasks/tasks.ts'
@@ -36,7 +37,7 @@ import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
 import type { Ledger } from './telemetry/balance.ts'
 import type { Telemetry } from './telemetry/events.ts'
-import { createTopics } from './topics.ts'
+import { createTopics, receiveEvents } from './topics.ts'
 
 export interface RuntimeOptions {
   readonly settings: Settings
@@ -142,6 +143,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           server.callerRestarted(other, life)
           forwarding.restarted(other, life, reason)
         }
+        if (last || reason.code === 'PEER_RESTARTED') streaming.lost(link, reason)
         if (!last) return
         pending.disconnected(other, life, reason)
         server.callerLost(other)
@@ -202,7 +204,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agentId,
     journal,
     dedup,
-    responder: createResponder({ links, outbox, dedup, random, telemetry, maxEnvelopeBytes }),
+    responder: createResponder({
+      links,
+      outbox,
+      dedup,
+      random,
+      telemetry,
+      maxEnvelopeBytes,
+      large: () => streaming.large,
+    }),
     clock,
     tunables,
     telemetry,
@@ -257,18 +267,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     builtIns,
     maxEnvelopeBytes,
     submitted: (incoming) => taskProvider.submitted(incoming),
-    event(incoming, data) {
-      const { header, from } = incoming
-      telemetry.emit('event.received', { ...idsOf(header), from, name: header.target_capability as string })
-      deliver({
-        kind: 'event',
-        name: header.target_capability as string,
-        sender: from,
-        data,
-        messageId: header.message_id,
-        traceId: header.trace_id,
-      })
-    },
+    large: () => streaming.large,
+    event: receiveEvents({ telemetry, deliver }),
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
@@ -288,6 +288,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ledger,
     ask,
     budget: createRetryBudget({ size: tunables.retryBudget, refill: tunables.retryRefill }),
+    stream: (state, link, reader) => streaming.attempt(state, link, reader),
+    large: () => streaming.large,
     slots: createSlots({
       perNode: tunables.inFlightPerNode,
       mostWaiting: tunables.outboxPerPeer,
@@ -333,12 +335,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
   })
 
+  const streamed = { links, network, outbox, inbox, dedup, pending, server, clock, random, tunables, telemetry }
+  const streaming: Streaming = createStreaming(streamed)
   const keeper = createKeeper({
     links,
     clock,
     tunables,
     telemetry,
-    pending: (other) => pending.count(other) > 0 || forwarding.awaits(other),
+    pending: (other) => pending.count(other) + streaming.count(other) > 0 || forwarding.awaits(other),
     beat: (link, reply) => outbox.heartbeat(link, reply),
   })
   const reconnector = createReconnector({
@@ -421,6 +425,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await taskProvider.start()
       network.observe({})
       links.start()
+      streaming.start()
       await network.start()
       keeper.start()
       directory.start()
@@ -458,6 +463,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
       caller.stop(reason)
+      streaming.stop(reason)
       tasks.stop(reason)
       taskProvider.stop(reason)
       forwarding.stop()
@@ -482,8 +488,4 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
     joinTopic: createTopics({ networkName, network, inbox, directory, telemetry, deliver }),
   }
-}
-
-function idsOf(header: { message_id: string; correlation_id: string | undefined; trace_id: string }) {
-  return { messageId: header.message_id, correlationId: header.correlation_id, traceId: header.trace_id }
 }

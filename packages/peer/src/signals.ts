@@ -23,3 +23,27 @@ export function withSignal<T>(promise: Promise<T>, signal: AbortSignal | undefin
     promise.then(resolve, reject).finally(stop)
   })
 }
+
+/** Waits that one event ends, now or later. Unlike `Promise.race` with a promise that lives on, nothing of a wait is kept once it is over. */
+export interface Interruptible {
+  /** As the promise; rejects with the reason once interrupted. */
+  wait<T>(promise: Promise<T>): Promise<T>
+  interrupt(reason: unknown): void
+}
+
+export function interruptible(): Interruptible {
+  let interrupted: { reason: unknown } | undefined
+  let end: ((reason: unknown) => void) | undefined
+  return {
+    wait: (promise) =>
+      new Promise((resolve, reject) => {
+        end = reject
+        promise.then(resolve, reject)
+        if (interrupted) reject(interrupted.reason)
+      }),
+    interrupt(reason) {
+      interrupted ??= { reason }
+      end?.(reason)
+    },
+  }
+}

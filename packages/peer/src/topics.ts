@@ -1,6 +1,6 @@
 import { broadcastTopic, decodePayload, deepFreeze, HermesError, LIMITS, readEventPayload } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
-import type { Inbox } from './delivery/inbox.ts'
+import type { Inbox, Incoming } from './delivery/inbox.ts'
 import type { Directory } from './directory/directory.ts'
 import type { Network } from './network/network.ts'
 import type { Telemetry } from './telemetry/events.ts'
@@ -38,4 +38,14 @@ export function createTopics(options: TopicsOptions): JoinTopic {
         return refusal.code === 'BAD_SIGNATURE' || refusal.code === 'MALFORMED' ? 'reject' : 'ignore'
       }
     })
+}
+
+/** Hands on what was sent to this agent alone. */
+export function receiveEvents({ telemetry, deliver }: Pick<TopicsOptions, 'telemetry' | 'deliver'>) {
+  return ({ header, from }: Incoming, data: unknown): void => {
+    const { message_id: messageId, correlation_id: correlationId, trace_id: traceId } = header
+    const name = header.target_capability as string
+    telemetry.emit('event.received', { messageId, correlationId, traceId, from, name })
+    deliver({ kind: 'event', name, sender: from, data, messageId, traceId })
+  }
 }

@@ -6,7 +6,7 @@ export * from './contract/index.ts'
 export { domainOf, inDomain, partInDomain, SIGNED_THINGS, type SignedThing } from './crypto/domains.ts'
 export { FINGERPRINT, fingerprintOf, type PublicKey, publicKey, type SigningKey, signingKey } from './crypto/keys.ts'
 export { peerIdOf } from './crypto/peer-id.ts'
-export { sha256, sha256Hex } from './crypto/sha256.ts'
+export { sha256, sha256Hex, sha256Pieces } from './crypto/sha256.ts'
 export {
   type Certificate,
   type InstanceCertificate,
@@ -65,6 +65,8 @@ export {
   MAX_LIFE_MS,
   MAX_PATH,
   type MessageType,
+  mayOpenStream,
+  mustOpenStream,
   PROTOCOL_VERSION,
   type Priority,
   type Recipient,
@@ -138,6 +140,8 @@ export {
   decodePayload,
   deepFreeze,
   type EncodeOptions,
+  type EndPayload,
+  type EndStatus,
   type EventPayload,
   encodeJson,
   encodePayload,
@@ -152,6 +156,7 @@ export {
   type RetryPolicy,
   readAckPayload,
   readCancelPayload,
+  readEndPayload,
   readEventPayload,
   readHeartbeatPayload,
   readRequestPayload,
@@ -171,4 +176,26 @@ export {
   taskIdOf,
 } from './payload/index.ts'
 export * from './schema/index.ts'
-export { broadcastTopic, LINK_PROTOCOL, presenceTopic, providerCid, providerKey, trustTopic } from './topics.ts'
+export { type ChunkChain, chunkChain } from './stream/chain.ts'
+export {
+  CHUNK_HEAD,
+  type Chunk,
+  decodeChunk,
+  encodeAbort,
+  encodeData,
+  encodeEnd,
+  encodePause,
+  encodeResume,
+  judgeChunk,
+  MAX_CHUNK_BODY,
+} from './stream/chunk.ts'
+export { checkOpening } from './stream/opening.ts'
+export {
+  broadcastTopic,
+  LINK_PROTOCOL,
+  presenceTopic,
+  providerCid,
+  providerKey,
+  STREAM_PROTOCOL,
+  trustTopic,
+} from './topics.ts'

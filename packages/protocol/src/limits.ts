@@ -1,3 +1,5 @@
+import { MAX_PAYLOAD_BYTES } from './payload/limits.ts'
+
 /** Limits of the wire in bytes. A length is compared with its limit before anything is allocated. */
 export const LIMITS = {
   /** One message before the handshake is over. */
@@ -7,6 +9,10 @@ export const LIMITS = {
   envelope: 1024 * 1024,
   /** Proof, and hops, of one envelope: on top of it. */
   proofAndHops: 8 * 1024,
+  /** One chunk of data on a stream, its kind and index not counted. */
+  chunk: 64 * 1024,
+  /** A payload that travels in chunks, because it does not fit in an envelope. */
+  payload: MAX_PAYLOAD_BYTES,
   /** A whole batch frame (tag 2). */
   batch: 4 * 1024 * 1024,
   /** Envelopes in one batch. */

@@ -4,6 +4,9 @@ import { sha256 } from './crypto/sha256.ts'
 /** libp2p protocol of handshake and envelopes. */
 export const LINK_PROTOCOL = '/hermes/link/1.0.0'
 
+/** libp2p protocol of one streaming call, or of one payload that is too large for an envelope. */
+export const STREAM_PROTOCOL = '/hermes/stream/1.0.0'
+
 export const presenceTopic = (network: string): string => `hermes/${network}/presence/1`
 export const trustTopic = (network: string): string => `hermes/${network}/trust/1`
 export const broadcastTopic = (network: string, topic: string): string => `hermes/${network}/topic/${topic}`

@@ -40,13 +40,13 @@ describe('F-07 over-size message fails only at the far end', () => {
     // Its echo is as large; what counts here is that the request arrives.
     await good.peer.call(echo, fits, { agent: 'victim', timeoutMs: 30_000 }).catch(() => undefined)
     expect(victim.served.map((input) => String(input).length)).toEqual([fits.length])
-    for (const size of [MiB + 1, 20 * MiB]) {
+    for (const size of [64 * MiB, 65 * MiB]) {
       good.mark()
       const error = await within(5000, `the refusal of ${size} bytes`, failure(good.peer.call(echo, 'x'.repeat(size))))
       expect(error).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', retryable: false })
-      expect(error.details).toMatchObject({ limit: MiB })
-      expect(error.details.size as number).toBeGreaterThan(size)
-      expect(error.message).toContain(String(MiB))
+      expect(error.details).toMatchObject({ limit: 64 * MiB })
+      expect(error.message).toContain(String(64 * MiB))
+      expect(good.of('stream.opened')).toEqual([])
       expect(good.of('call.failover')).toEqual([])
       expect(good.of('call.retry')).toEqual([])
       expect(good.of('envelope.sent').filter(({ messageType }) => messageType === 'request')).toEqual([])
@@ -61,46 +61,43 @@ describe('F-07 over-size message fails only at the far end', () => {
     const world = scene()
     const victim = await world.peer({ as: victimKey, allow: [honestKey] })
     const good = await honest(world, honestKey, victim)
-    // Three bytes each: half a million letters are a million and a half.
-    const error = await failure(good.peer.call(echo, '語'.repeat(MiB / 2)))
+    // Three bytes each: 22 million letters are 66 million bytes.
+    const error = await failure(good.peer.call(echo, '語'.repeat(22 * MiB)))
     expect(error).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', retryable: false })
-    expect(error.details.size as number).toBeGreaterThan(1.5 * MiB)
+    expect(error.details.size as number).toBeGreaterThan(66 * MiB)
+    expect(good.of('stream.opened')).toEqual([])
     const fits = '語'.repeat(Math.floor((MiB - HEADER) / 6))
     expect(await good.peer.call(echo, fits, { timeoutMs: 30_000 })).toBe(fits)
   })
 
-  it.each([MiB, 20 * MiB])(
-    'a handler that returns %i bytes: an error that says so, and no other candidate',
-    async (size) => {
-      const world = scene()
-      const runs: number[] = []
-      const victim = await world.peer({
-        as: victimKey,
-        allow: [honestKey],
-        prepare: (peer) =>
-          peer.provide(bulk, () => {
-            runs.push(size)
-            return 'x'.repeat(size)
-          }),
-      })
-      const good = await honest(world, honestKey, victim)
-      const error = await within(
-        20_000,
-        'the end of the call',
-        failure(good.peer.call(bulk, null, { timeoutMs: 60_000 })),
-      )
-      expect(['INVALID_RESULT', 'PAYLOAD_TOO_LARGE']).toContain(error.code)
-      expect(error).toMatchObject({ retryable: false, remote: true })
-      expect(error.details).toMatchObject({ limit: MiB })
-      expect(error.details.size as number).toBeGreaterThan(size)
-      expect(runs).toHaveLength(1)
-      expect(good.of('call.failover')).toEqual([])
-      // The link is as it was.
-      expect(await good.peer.call(echo, 'small')).toBe('small')
-      expect(victim.of('link.down')).toEqual([])
-      expect(world.escaped).toEqual([])
-    },
-  )
+  it('a handler that returns 64 MiB and more: an error that says so, and no other candidate', async () => {
+    const world = scene()
+    const runs: number[] = []
+    const size = 64 * MiB
+    const victim = await world.peer({
+      as: victimKey,
+      allow: [honestKey],
+      prepare: (peer) =>
+        peer.provide(bulk, () => {
+          runs.push(size)
+          return 'x'.repeat(size)
+        }),
+    })
+    const good = await honest(world, honestKey, victim)
+    const error = await within(
+      20_000,
+      'the end of the call',
+      failure(good.peer.call(bulk, null, { timeoutMs: 60_000 })),
+    )
+    expect(error).toMatchObject({ code: 'INVALID_RESULT', retryable: false, remote: true })
+    expect(error.details).toMatchObject({ limit: size })
+    expect(runs).toHaveLength(1)
+    expect(good.of('call.failover')).toEqual([])
+    // The link is as it was.
+    expect(await good.peer.call(echo, 'small')).toBe('small')
+    expect(victim.of('link.down')).toEqual([])
+    expect(world.escaped).toEqual([])
+  })
 
   it('the smaller limit of the other side is kept to, to the byte', async () => {
     const world = scene()

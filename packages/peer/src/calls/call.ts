@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts'
 import type { GivenInput } from '../routing/schema-filter.ts'
 import { type Reply, replyOf } from './answer.ts'
 import type { PendingAttempt } from './pending.ts'
+import type { PieceReader } from './stream-caller.ts'
 
 /** What a call is, once its options have been read. */
 export interface CallSpec {
@@ -33,6 +34,8 @@ export interface CallSpec {
   /** Monotonic ms. */
   readonly deadline: number
   readonly timeoutMs: number
+  /** Takes the pieces of a streaming call; absent for a plain one. */
+  readonly reader?: PieceReader
 }
 
 /** How one attempt ended. */
@@ -67,6 +70,8 @@ export class CallState {
   readonly withdrawn = new Set<string>()
   /** Ends the call with an answer to an attempt that had been given up. */
   late: (response: ResponsePayload, agentId: string) => void = () => undefined
+  /** The caller has seen a piece of the output: it can be made nowhere else any more. */
+  committed = false
   /** The agent in charge has said, or not denied, that its effects are `once`. */
   unsafeToRepeat = false
   readonly #clock: Clock

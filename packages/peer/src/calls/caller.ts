@@ -1,7 +1,7 @@
 import { encodePayload, HermesError, newSpanId, type ResponsePayload } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Outbox } from '../delivery/outbox.ts'
+import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
@@ -17,10 +17,12 @@ import type { Telemetry } from '../telemetry/events.ts'
 import { endingOf } from './answer.ts'
 import { type Attempt, type CallSpec, CallState, type Ending, notStarted } from './call.ts'
 import { stricter } from './effects.ts'
+import type { Large } from './large.ts'
 import { createReconciler } from './outcome.ts'
 import type { Pending, PendingAttempt } from './pending.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Slots } from './slots.ts'
+import type { StreamAttempt } from './stream-caller.ts'
 import type { AskRuntime } from './system.ts'
 
 export interface CallerOptions {
@@ -39,6 +41,10 @@ export interface CallerOptions {
   readonly budget: RetryBudget
   readonly slots: Slots
   readonly ask: AskRuntime
+  /** Carries out the attempts of streaming calls. */
+  readonly stream: StreamAttempt
+  /** Sends requests that no envelope holds. */
+  large(): Large
 }
 
 export interface Answered {
@@ -204,7 +210,8 @@ export function createCaller(options: CallerOptions): Caller {
     let ending: Ending
     let attempt: Attempt | undefined
     try {
-      ;({ ending, attempt } = await send(state, link))
+      const { reader } = state.spec
+      ;({ ending, attempt } = await (reader ? options.stream(state, link, reader) : send(state, link)))
     } finally {
       release()
     }
@@ -245,7 +252,7 @@ export function createCaller(options: CallerOptions): Caller {
   /** Whether another attempt is allowed after this ending; takes from the retry budget where it must. */
   const goesOn = (state: CallState, ending: Exclude<Ending, { kind: 'answer' }>, effects: string): boolean => {
     const { error } = ending
-    if (state.attempts.length >= tunables.maxAttempts || state.leftMs <= 0) return false
+    if (state.attempts.length >= tunables.maxAttempts || state.leftMs <= 0 || state.committed) return false
     if (ending.kind === 'lost') return effects !== 'once'
     if (!error.retryable) return false
     if (effects === 'once' && !ending.neverStarts && !notStarted(error)) return false
@@ -285,53 +292,54 @@ export function createCaller(options: CallerOptions): Caller {
         resolve({ ending, attempt })
       }
       state.abandon = (error) => finish({ kind: 'refused', error })
-      const takeBack = outbox.post(
-        link,
-        {
-          type: 'request',
-          payload: spec.payload,
-          messageId: spec.messageId,
-          correlationId: spec.correlationId,
-          traceId: spec.traceId,
-          spanId: newSpanId((length) => random.bytes(length)),
-          capability: spec.capability,
-          timeoutMs: Math.max(1, Math.ceil(state.leftMs)),
-          priority: spec.priority,
-          attempt: number,
-          path: spec.path,
-          sessionId: spec.sessionId,
-          ordered: spec.ordered && number === 1,
-          maxHops: spec.maxHops,
+      const draft: Draft = {
+        type: 'request',
+        payload: spec.payload,
+        messageId: spec.messageId,
+        correlationId: spec.correlationId,
+        traceId: spec.traceId,
+        spanId: newSpanId((length) => random.bytes(length)),
+        capability: spec.capability,
+        timeoutMs: Math.max(1, Math.ceil(state.leftMs)),
+        priority: spec.priority,
+        attempt: number,
+        path: spec.path,
+        sessionId: spec.sessionId,
+        ordered: spec.ordered && number === 1,
+        maxHops: spec.maxHops,
+      }
+      const way = options.large().needed(link, draft) ? options.large() : outbox
+      const takeBack = way.post(link, draft, {
+        written: ({ leaf }) => {
+          spec.reached?.(agentId)
+          const waiter: PendingAttempt = {
+            leaf,
+            agentId,
+            epoch,
+            answered: (incoming) => {
+              const ending = endingOf(incoming)
+              if (attempt && ending.kind !== 'lost') state.settle(attempt)
+              if (over && ending.kind === 'answer') state.late(ending.response, incoming.from)
+              else finish(ending)
+            },
+            lost: (reason) => finish({ kind: 'lost', error: HermesError.from(reason, 'PEER_UNREACHABLE') }),
+            distrusted: (error) => finish({ kind: 'refused', error }),
+          }
+          attempt = { agentId, recipientEpoch: epoch, number, startedAt: clock.monotonic(), pending: waiter }
+          state.attempts.push(attempt)
+          pending.add(waiter)
+          if (telemetry.wants('call.attempt')) {
+            telemetry.emit('call.attempt', { ...state.ids, agentId, attempt: number, leaf })
+          }
         },
-        {
-          written: ({ leaf }) => {
-            spec.reached?.(agentId)
-            const waiter: PendingAttempt = {
-              leaf,
-              agentId,
-              epoch,
-              answered: (incoming) => {
-                const ending = endingOf(incoming)
-                if (attempt && ending.kind !== 'lost') state.settle(attempt)
-                if (over && ending.kind === 'answer') state.late(ending.response, incoming.from)
-                else finish(ending)
-              },
-              lost: (reason) => finish({ kind: 'lost', error: HermesError.from(reason, 'PEER_UNREACHABLE') }),
-              distrusted: (error) => finish({ kind: 'refused', error }),
-            }
-            attempt = { agentId, recipientEpoch: epoch, number, startedAt: clock.monotonic(), pending: waiter }
-            state.attempts.push(attempt)
-            pending.add(waiter)
-            if (telemetry.wants('call.attempt')) {
-              telemetry.emit('call.attempt', { ...state.ids, agentId, attempt: number, leaf })
-            }
-          },
-          // Nothing was written: it was never asked, so that it may be asked elsewhere whatever its effects are.
-          failed: (error) => finish({ kind: 'refused', error, neverStarts: true }),
-        },
-      )
-      // Still waiting for room in the link: what is given up before it is written leaves no gap in the order.
-      if (!attempt && !over) {
+        // Nothing was written: it was never asked, so that it may be asked elsewhere whatever its effects are.
+        failed: (error) => finish({ kind: 'refused', error, neverStarts: true }),
+        // What the other side says when it gives a payload up is its answer, whether or not it says so over the link too.
+        broken: (error) => finish(error.remote ? { kind: 'refused', error } : { kind: 'lost', error }),
+      })
+      // Still waiting for room in the link: what is given up before it is written leaves no gap in the order. What travels in
+      // chunks is given up at any time.
+      if ((!attempt || way !== outbox) && !over) {
         settle = onAbort(state.signal, takeBack)
       }
     })
@@ -430,7 +438,8 @@ function deadlineError(state: CallState): HermesError {
       : `nobody took ${spec.capability} within ${spec.timeoutMs} ms`,
     source: 'sender',
   })
-  if (!open || !state.unsafeToRepeat) return timeout
+  // Whoever reads a stream knows how far it came.
+  if (!open || !state.unsafeToRepeat || spec.reader) return timeout
   return new HermesError('OUTCOME_UNKNOWN', {
     message: `${open.agentId} did not answer ${spec.capability} within ${spec.timeoutMs} ms, and repeating it might do it twice`,
     cause: timeout,

@@ -4,6 +4,7 @@ import type { Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { SessionMark } from '../sessions/table.ts'
+import type { JobSink } from './job-sink.ts'
 import type { Places } from './places.ts'
 
 /** A capability that this peer provides. */
@@ -32,6 +33,8 @@ export class Job {
   session: SessionMark | undefined
   leaveSession = (): void => undefined
   startedAt = 0
+  /** Where its output goes when it is a streaming call. */
+  sink: JobSink | undefined
   #controller: AbortController | undefined
   #aborted: HermesError | undefined
 
@@ -77,3 +80,18 @@ export class Confirmation {
 export type AnyContext = CallContext<Capability>
 export const asConfirmation = (partialResult: unknown): NeedConfirmation =>
   new Confirmation(partialResult) as unknown as NeedConfirmation
+
+export function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** What events tell of a job. */
+export function idsOf({ incoming: { header, from }, provided }: Job) {
+  return {
+    messageId: header.message_id,
+    correlationId: header.correlation_id,
+    traceId: header.trace_id,
+    capability: provided.contract.name,
+    from,
+  }
+}

@@ -6,6 +6,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { endingOf } from './answer.ts'
 import { type Attempt, type CallState, type Ending, replyOfOutcome } from './call.ts'
+import { rememberedOf } from './outcomes.ts'
 import type { PendingAttempt } from './pending.ts'
 import type { AskRuntime } from './system.ts'
 import type { BuiltIn } from './unqueued.ts'
@@ -143,14 +144,11 @@ export function outcomeBuiltIn(options: {
       })
     }
     const record = dedup.find(from, message_id)
-    if (record?.outcome) {
-      return {
-        state: 'done',
-        outcome: {
-          message_type: record.outcome.messageType,
-          payload: decodePayload(record.outcome.contentType, record.outcome.payload) as JsonValue,
-        },
-      }
+    const remembered = record && rememberedOf(record)
+    if (remembered) {
+      const { messageType, contentType, payload } = remembered
+      const outcome = { message_type: messageType, payload: decodePayload(contentType, payload) as JsonValue }
+      return { state: 'done', outcome }
     }
     // Who has it now was asked, and cannot be reached: this agent does not know, and must not promise anything.
     if (record?.state === 'forwarded') return { state: 'unknown' }

@@ -5,9 +5,10 @@ import {
   encodePayload,
   HermesError,
   isHermesError,
+  LIMITS,
   toWireError,
 } from '@hermes-peer/protocol'
-import type { Outcome } from '../delivery/dedup.ts'
+import type { Outcome, WorkRecord } from '../delivery/dedup.ts'
 
 /** What a handler gave, as it is sent. Throws `INVALID_PAYLOAD` for what is not plain data. */
 export function responseOutcome(payload: unknown, contentType: ContentType): Outcome {
@@ -54,13 +55,24 @@ export function handlerError(thrown: unknown): HermesError {
   return new HermesError('HANDLER_ERROR', { cause: thrown })
 }
 
+/** What is told of finished work: its outcome, or that this is not kept. Undefined while there is none. */
+export function rememberedOf(record: WorkRecord): Outcome | undefined {
+  if (record.outcome || record.state !== 'done' || !(record.stream || record.digest)) return record.outcome
+  const details = record.digest === undefined ? {} : { payload_sha256: record.digest }
+  return errorOutcome(new HermesError('RESULT_GONE', { details }), 'application/json')
+}
+
 /** Room that the header of an answer takes at most, rounded up from its fields. */
 export const HEADER_ROOM = 1536
 
-/** An answer larger than the caller takes becomes an error that says so: it would fail at the far end only. */
-export function bounded(outcome: Outcome, limit: number): Outcome {
-  const size = outcome.payload.length + HEADER_ROOM
-  if (size <= limit) return outcome
+/**
+ * An answer larger than the caller takes becomes an error that says so: it would fail at the far end only. `limit` is that of
+ * an envelope, `apart` that of a payload in chunks, where the answer may travel so.
+ */
+export function bounded(outcome: Outcome, limit: number, apart = 0): Outcome {
+  const { length } = outcome.payload
+  const size = length + HEADER_ROOM
+  if (size <= limit || (length <= apart && Math.max(limit, length) >= LIMITS.envelope)) return outcome
   return errorOutcome(
     new HermesError('INVALID_RESULT', {
       message: `the result has ${size} bytes with its header, the limit is ${limit}`,

@@ -23,6 +23,8 @@ export interface PendingAttempt {
 export interface Pending {
   add(attempt: PendingAttempt): void
   remove(attempt: PendingAttempt): void
+  /** What waits for an answer to that leaf. */
+  find(leaf: string): PendingAttempt | undefined
   /** False when nothing waits for it. */
   answer(incoming: Incoming): boolean
   /** Whether an attempt waits that went to that agent. */
@@ -53,6 +55,7 @@ export function createPending(): Pending {
       attempts?.delete(attempt)
       if (attempts?.size === 0) byAgent.delete(attempt.agentId)
     },
+    find: (leaf) => byLeaf.get(leaf),
     answer(incoming) {
       const attempt = byLeaf.get(incoming.header.in_reply_to ?? '')
       if (!attempt || attempt.agentId !== incoming.link.remote.agentId) return false

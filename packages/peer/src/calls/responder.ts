@@ -1,9 +1,11 @@
 import { type AckPayload, encodePayload, type Header, type MessageType, newSpanId } from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkRecord } from '../delivery/dedup.ts'
-import type { Outbox } from '../delivery/outbox.ts'
+import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import type { Large } from './large.ts'
+import { rememberedOf } from './outcomes.ts'
 
 export interface ResponderOptions {
   readonly links: Links
@@ -12,22 +14,27 @@ export interface ResponderOptions {
   readonly random: Random
   readonly telemetry: Telemetry
   readonly maxEnvelopeBytes: number
+  /** Sends answers that no envelope holds. */
+  large(): Large
 }
 
 /** Sends answers over whatever link to the caller there is. */
 export interface Responder {
-  /** Answers one attempt over a link of the neighbour it came from. Without a link nothing is sent: an outcome stays remembered, and the caller asks for it when it is back. */
+  /**
+   * Answers one attempt over a link of the neighbour it came from. Without a link nothing is sent: an outcome stays remembered, and
+   * the caller asks for it when it is back.
+   */
   answer(neighbour: string, leaf: string, to: Header, outcome: Outcome, arrived?: () => void): void
   /** Tells that what was sent is stored. */
   acknowledge(neighbour: string, leaf: string, to: Header, ack: AckPayload): void
-  /** Answers every attempt given with a remembered outcome, which is settled once one of them is known to have arrived. */
-  send(from: string, record: WorkRecord, leaves: readonly string[], to: Header): void
+  /** Answers every attempt given with an outcome, default what is remembered; it is settled once one of them is known to have arrived. */
+  send(from: string, record: WorkRecord, leaves: readonly string[], to: Header, outcome?: Outcome): void
   /** Largest envelope that an agent takes, bytes. */
   limit(agentId: string): number
 }
 
 export function createResponder(options: ResponderOptions): Responder {
-  const { links, outbox, dedup, random, telemetry, maxEnvelopeBytes } = options
+  const { links, outbox, dedup, random, telemetry, maxEnvelopeBytes, large } = options
   const answer = (
     neighbour: string,
     leaf: string,
@@ -38,23 +45,21 @@ export function createResponder(options: ResponderOptions): Responder {
     const link = links.get(neighbour)
     if (!link) return
     try {
-      outbox.write(
-        link,
-        {
-          type: outcome.messageType,
-          payload: outcome.payload,
-          messageId: to.message_id,
-          correlationId: to.correlation_id,
-          traceId: to.trace_id,
-          spanId: newSpanId((length) => random.bytes(length)),
-          contentType: outcome.contentType,
-          timeoutMs: ANSWER_LIFE_MS,
-          priority: to.priority,
-          inReplyTo: leaf,
-          to: to.sender.agent_id,
-        },
-        arrived,
-      )
+      const draft: Draft = {
+        type: outcome.messageType,
+        payload: outcome.payload,
+        messageId: to.message_id,
+        correlationId: to.correlation_id,
+        traceId: to.trace_id,
+        spanId: newSpanId((length) => random.bytes(length)),
+        contentType: outcome.contentType,
+        timeoutMs: ANSWER_LIFE_MS,
+        priority: to.priority,
+        inReplyTo: leaf,
+        to: to.sender.agent_id,
+      }
+      if (large().needed(link, draft)) large().answer(link, draft, arrived ?? (() => undefined))
+      else outbox.write(link, draft, arrived)
     } catch (error) {
       telemetry.emit('listener.failed', { where: 'answer', cause: error })
     }
@@ -65,8 +70,7 @@ export function createResponder(options: ResponderOptions): Responder {
       const contentType = to.content_type
       answer(from, leaf, to, { messageType: 'ack', contentType, payload: encodePayload(contentType, ack) })
     },
-    send(from, record, leaves, to) {
-      const { outcome } = record
+    send(from, record, leaves, to, outcome = rememberedOf(record)) {
       if (!outcome) return
       for (const leaf of leaves) {
         const neighbour = record.back?.get(leaf)

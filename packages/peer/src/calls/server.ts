@@ -2,9 +2,11 @@ import {
   type Capability,
   decodePayload,
   deepFreeze,
+  type Header,
   HermesError,
   isHermesError,
   isReservedName,
+  LIMITS,
   readCancelPayload,
   readRequestPayload,
 } from '@hermes-peer/protocol'
@@ -18,7 +20,8 @@ import { createSuccessRate } from '../telemetry/success-rate.ts'
 import { type Conclusion, concludeError, concludeValue } from './conclude.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
-import { Job, type Provided } from './job.ts'
+import { idsOf, isThenable, Job, type Provided } from './job.ts'
+import type { JobSink, StreamingJob } from './job-sink.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { type Load, loadOf } from './load.ts'
 import { checkNullish } from './nullish.ts'
@@ -26,6 +29,7 @@ import { bounded, codeOf, errorOutcome } from './outcomes.ts'
 import { createPlaces } from './places.ts'
 import type { ContextRuntime } from './pull.ts'
 import { createResponder, type Responder, type ResponderOptions } from './responder.ts'
+import { checkStart } from './start-check.ts'
 import { createUnqueued, type Unqueued, type UnqueuedOptions, workKey } from './unqueued.ts'
 import { endedAs, noteBack, wayBack } from './ways-back.ts'
 
@@ -47,6 +51,10 @@ export interface Server {
   provided(name: string): Provided | undefined
   admitted(incoming: Incoming): void
   duplicate(incoming: Incoming, record: WorkRecord): void
+  /** Whether such a request may be served at all, before its payload is here. Throws the refusal. */
+  mayStart(header: Header, from: string, streams: boolean): unknown
+  /** Serves a streaming call. Throws the refusal. */
+  stream(incoming: Incoming, sink: JobSink): StreamingJob
   cancel(incoming: Incoming): void
   refused(incoming: Pick<Incoming, 'header' | 'leaf' | 'link'>, error: HermesError): void
   /** The last link of a caller is gone. */
@@ -124,7 +132,22 @@ class CallServer implements Server {
       return
     }
     if (isReservedName(name)) this.#unqueued.builtIn(incoming, name)
-    else this.#accept(incoming, name)
+    else this.#accept(incoming)
+  }
+
+  mayStart(header: Header, from: string, streams: boolean): Provided {
+    const name = header.target_capability as string
+    const { agentId, tunables } = this.#options
+    const counts = { own: this.jobs.count(from), all: this.jobs.size, tunables, draining: this.#draining }
+    return checkStart({ agentId, name, header, from, provided: this.#provided.get(name), streams, ...counts })
+  }
+
+  stream(incoming: Incoming, sink: JobSink): StreamingJob {
+    const job = this.#accept(incoming, sink)
+    return {
+      abort: (reason) => this.#abort(job, HermesError.from(reason)),
+      expire: (message) => this.#expire(job, message),
+    }
   }
 
   duplicate(incoming: Incoming, record: WorkRecord): void {
@@ -135,6 +158,8 @@ class CallServer implements Server {
     if (record.state === 'refused') {
       throw new HermesError('STALE_SEQUENCE', { message: `${header.message_id} was withdrawn before it came` })
     }
+    if (record.stream)
+      throw new HermesError('STREAM_BROKEN', { message: 'a stream has this id, and it is not replayed' })
     const same =
       record.messageType === header.message_type &&
       record.capability === header.target_capability &&
@@ -187,7 +212,7 @@ class CallServer implements Server {
     for (const job of this.jobs.of(from)) {
       if (job.record !== record) continue
       if (telemetry.wants('handler.cancelled'))
-        telemetry.emit('handler.cancelled', { ...this.#ids(job), reason: 'the caller cancelled' })
+        telemetry.emit('handler.cancelled', { ...idsOf(job), reason: 'the caller cancelled' })
       this.#abort(job, new HermesError('CANCELLED', { message: 'the caller cancelled the work' }))
     }
   }
@@ -225,25 +250,10 @@ class CallServer implements Server {
     for (const job of this.jobs.all()) this.#abort(job, reason)
   }
 
-  #accept(incoming: Incoming, name: string): void {
+  #accept(incoming: Incoming, sink?: JobSink): Job {
     const { header, from, payload, leaf } = incoming
-    const { agentId, dedup, tunables, clock, sessions } = this.#options
-    if (this.#draining) throw new HermesError('DRAINING')
-    if (header.call_type === 'stream') throw new HermesError('STREAM_UNSUPPORTED')
-    const provided = this.#provided.get(name)
-    if (!provided) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `${agentId} does not provide ${name}` })
-    if (header.path.includes(`${agentId}#${name}`)) {
-      const path = [...header.path, `${agentId}#${name}`]
-      throw new HermesError('CALL_CYCLE', {
-        message: `the call would wait for itself: ${path.join(' → ')}`,
-        details: { path },
-      })
-    }
-    if (provided.contract.schemas.question) throw new HermesError('TASK_REQUIRED')
-    const own = this.jobs.count(from)
-    if (own >= tunables.inFlightPerPeer || this.jobs.size >= tunables.inFlightPerNode) {
-      throw new HermesError('BUSY', { message: `${own} calls of ${from} are in flight here`, retryAfterMs: 100 })
-    }
+    const { dedup, tunables, clock, sessions } = this.#options
+    const provided = this.mayStart(header, from, sink !== undefined)
     const session = header.session_id === undefined ? undefined : sessions.admit(from, header.session_id, header.epoch)
     const request = readRequestPayload(decodePayload(header.content_type, payload))
     const record = dedup.begin(
@@ -257,6 +267,8 @@ class CallServer implements Server {
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     noteBack(record, incoming)
     const job = new Job(incoming, record, provided)
+    job.sink = sink
+    record.stream = sink !== undefined
     this.jobs.enter(job)
     job.session = session
     if (session) job.leaveSession = sessions.begin(session, (reason) => this.#abort(job, reason))
@@ -267,7 +279,7 @@ class CallServer implements Server {
       checked = checkNullish(provided.contract.schemas.input, request.input, 'input')
     } catch (error) {
       refuse(error)
-      return
+      return job
     }
     const begin = (input: unknown): void => {
       if (job.state !== 'waiting') return
@@ -277,6 +289,7 @@ class CallServer implements Server {
     }
     if (checked instanceof Promise) checked.then(begin, refuse)
     else begin(checked)
+    return job
   }
 
   /** Not started, and forgotten: it may be asked for again, here or elsewhere. */
@@ -287,6 +300,7 @@ class CallServer implements Server {
     this.#leave(job)
     this.#options.dedup.withdraw(incoming.from, record)
     const outcome = errorOutcome(HermesError.from(error), incoming.header.content_type)
+    job.sink?.end(outcome)
     for (const waiter of record.waiters)
       this.#responder.answer(wayBack(record, waiter, incoming.from), waiter, incoming.header, outcome)
   }
@@ -296,9 +310,7 @@ class CallServer implements Server {
     job.start = () => this.#run(job)
     if (places.enter(job)) return
     const { telemetry } = this.#options
-    if (telemetry.wants('handler.queued')) {
-      telemetry.emit('handler.queued', { ...this.#ids(job), waiting: places.waiting })
-    }
+    if (telemetry.wants('handler.queued')) telemetry.emit('handler.queued', { ...idsOf(job), waiting: places.waiting })
   }
 
   #run(job: Job): void {
@@ -309,7 +321,7 @@ class CallServer implements Server {
     job.startedAt = clock.monotonic()
     if (telemetry.wants('handler.started')) {
       telemetry.emit('handler.started', {
-        ...this.#ids(job),
+        ...idsOf(job),
         attempt: header.attempt,
         queuedMs: job.startedAt - job.since,
       })
@@ -328,11 +340,17 @@ class CallServer implements Server {
     try {
       const context = handlerContext(job, {
         clock,
-        forward: (target, how = {}) => this.#options.forwarding.handOn(job, target, how),
+        forward: (target, how = {}) =>
+          job.sink
+            ? Promise.reject(new HermesError('FORWARDING_UNSUPPORTED'))
+            : this.#options.forwarding.handOn(job, target, how),
         fetch: (ref, how) => this.#options.pull(job, ref, how),
         session: job.session,
       })
-      result = served.run(inherited, job.provided.handler, job.input as never, context as never)
+      result = served.run(inherited, () => {
+        const returned = job.provided.handler(job.input as never, context as never)
+        return job.sink ? job.sink.carry(returned, job) : returned
+      })
     } catch (error) {
       this.#failed(job, error)
       return
@@ -379,10 +397,12 @@ class CallServer implements Server {
     if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
-    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.link.remote.agentId))
+    // A large answer travels on a stream of its own, which goes to a neighbour only.
+    const apart = job.sink || job.incoming.via.length > 0 ? 0 : LIMITS.payload
+    const checked = outcome && bounded(outcome, this.#responder.limit(job.incoming.link.remote.agentId), apart)
     if (job.startedAt > 0 && telemetry.wants('handler.ended')) {
       telemetry.emit('handler.ended', {
-        ...this.#ids(job),
+        ...idsOf(job),
         code: checked ? (checked.messageType === 'response' ? 'OK' : codeOf(checked)) : endedAs(job),
         ms: clock.monotonic() - job.startedAt,
         ...(cause === undefined ? {} : { cause }),
@@ -398,16 +418,23 @@ class CallServer implements Server {
     // Another agent answers for it.
     if (record.state === 'forwarded') return
     record.latest = undefined
+    if (job.sink) {
+      // Neither joined nor replayed: that it was done is all that is remembered.
+      record.state = 'done'
+      this.#options.dedup.settle(from, record)
+      job.sink.end(outcome)
+      return
+    }
     this.#options.dedup.finish(from, record, outcome)
     const waiters = record.waiters
     record.waiters = []
-    this.#responder.send(from, record, waiters, job.incoming.header)
+    this.#responder.send(from, record, waiters, job.incoming.header, outcome)
   }
 
-  #expire(job: Job): void {
+  #expire(job: Job, why = `it did not end within ${job.incoming.header.timeout_ms} ms`): void {
     if (job.state === 'over') return
     const error = new HermesError('TIMEOUT', {
-      message: `${job.provided.contract.name} did not end within ${job.incoming.header.timeout_ms} ms`,
+      message: `${job.provided.contract.name}: ${why}`,
     })
     const waiting = job.state === 'waiting'
     job.abort(error)
@@ -436,19 +463,4 @@ class CallServer implements Server {
     this.jobs.leave(job)
     job.leaveSession()
   }
-
-  #ids(job: Job) {
-    const { header, from } = job.incoming
-    return {
-      messageId: header.message_id,
-      correlationId: header.correlation_id,
-      traceId: header.trace_id,
-      capability: job.provided.contract.name,
-      from,
-    }
-  }
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

@@ -1,4 +1,4 @@
-import type { MessageType } from '@hermes-peer/protocol'
+import { LIMITS, type MessageType, sha256Hex } from '@hermes-peer/protocol'
 import type { Incoming } from './inbox.ts'
 
 /** How a started handler ended: the type and payload of its answer, in the form it is sent. */
@@ -32,6 +32,10 @@ export interface WorkRecord extends WorkKey {
   latest?: Incoming | undefined
   /** The agent that it was handed on to, and the life of it. */
   next?: { readonly agentId: string; readonly epoch: number }
+  /** A streaming call: it has no outcome to give again. */
+  stream?: boolean
+  /** SHA-256 of an answer over 1 MiB, which is not kept. */
+  digest?: string
 }
 
 export interface DedupOptions {
@@ -115,6 +119,11 @@ class WorkMemory implements Dedup {
 
   finish(sender: string, record: WorkRecord, outcome: Outcome): void {
     record.state = 'done'
+    if (outcome.payload.length > LIMITS.envelope) {
+      // Remembered by its digest only: one such answer would be the whole share of its sender.
+      record.digest = sha256Hex(outcome.payload)
+      return
+    }
     record.outcome = outcome
     const share = this.#shares.get(sender)
     if (!share?.records.has(record.messageId)) return

@@ -1,5 +1,6 @@
 import {
   type ContentType,
+  checkOpening,
   decodeFrame,
   decodeHeader,
   type Header,
@@ -52,6 +53,15 @@ export interface Broadcast {
   readonly contentType: ContentType
 }
 
+/** What opens a stream, verified but for a payload that is yet to come. */
+export interface Opening {
+  readonly incoming: Incoming
+  /** The payload follows in chunks. */
+  readonly apart: boolean
+  /** Authentic, and not accepted: whoever opened it is told. */
+  readonly refusal: HermesError | undefined
+}
+
 export interface InboxEvents {
   /** In the order of the sender, at most once per message id: everything else about it is still to be judged. */
   admitted(incoming: Incoming): void
@@ -69,6 +79,10 @@ export interface InboxEvents {
 /** Verifies what comes, in the order of the wire contract: nothing changes before the signature holds. */
 export interface Inbox {
   receive(link: Link, body: Uint8Array): void
+  /** Verifies what opens a stream; throws when it is not authentic, which counts against the link. */
+  receiveOpening(link: Link, body: Uint8Array): Opening
+  /** Verifies the last word on a stream; throws the refusal. */
+  receiveEnd(link: Link, body: Uint8Array): Incoming
   /** Verifies a broadcast; throws the refusal. */
   receiveBroadcast(
     topic: string,
@@ -150,20 +164,63 @@ class EnvelopeInbox implements Inbox {
         return
       }
       verified = { leaf: this.#verify(link, frame, header) }
-      this.#accept({
-        header,
-        leaf: verified.leaf,
-        payload: frame.payload,
-        from: link.remote.agentId,
-        link,
-        frame,
-        via: [],
-        budgetMs: header.timeout_ms,
-        receivedAt,
-        expiresAt: header.expires_at - link.offsetMs + this.#options.tunables.clockToleranceMs,
-      })
+      this.#accept(this.#incoming(link, frame, header, verified.leaf, receivedAt))
     } catch (error) {
       this.#refuse(link, header, verified?.leaf, HermesError.from(error))
+    }
+  }
+
+  receiveOpening(link: Link, body: Uint8Array): Opening {
+    let header: Header | undefined
+    try {
+      const frame = decodeFrame(body)
+      if (frame.tag === 2) throw new HermesError('BATCH_UNSUPPORTED')
+      header = decodeHeader(frame.header)
+      const leaf = this.#signed(link, frame, header)
+      const apart = checkOpening(header, frame) === 'apart'
+      const incoming = this.#incoming(link, frame, header, leaf)
+      let refusal: HermesError | undefined
+      try {
+        this.#judge(incoming)
+      } catch (error) {
+        refusal = HermesError.from(error)
+        this.#told(link, header, refusal)
+      }
+      return { incoming, apart, refusal }
+    } catch (error) {
+      this.#refuse(link, header, undefined, HermesError.from(error))
+      throw error
+    }
+  }
+
+  receiveEnd(link: Link, body: Uint8Array): Incoming {
+    const frame = decodeFrame(body)
+    if (frame.tag === 2) throw new HermesError('BATCH_UNSUPPORTED')
+    const header = decodeHeader(frame.header)
+    const incoming = this.#incoming(link, frame, header, this.#verify(link, frame, header))
+    this.#judge(incoming)
+    return incoming
+  }
+
+  #incoming(
+    link: Link,
+    frame: SingleFrame | ProvenFrame,
+    header: Header,
+    leaf: string,
+    receivedAt = this.#options.clock.monotonic(),
+  ): Incoming {
+    const { tunables } = this.#options
+    return {
+      header,
+      leaf,
+      payload: frame.payload,
+      from: link.remote.agentId,
+      link,
+      frame,
+      via: [],
+      budgetMs: header.timeout_ms,
+      receivedAt,
+      expiresAt: header.expires_at - link.offsetMs + tunables.clockToleranceMs,
     }
   }
 
@@ -212,15 +269,21 @@ class EnvelopeInbox implements Inbox {
 
   /** Who sent it, and that every byte is as it was signed. Returns the leaf. */
   #verify(link: Link, frame: SingleFrame | ProvenFrame, header: Header): string {
+    const leaf = this.#signed(link, frame, header)
+    verifyPayload(header, frame)
+    return leaf
+  }
+
+  #signed(link: Link, frame: SingleFrame | ProvenFrame, header: Header): string {
     const { agentId, key } = link.remote
+    // What came over hops was taken apart before; on a stream nothing is handed on.
+    if (frame.hops.length > 0) throw new HermesError('FORWARDING_UNSUPPORTED')
     if (header.sender.agent_id !== agentId || header.sender.key !== key.fingerprint) {
       throw new HermesError('WRONG_SENDER', {
         message: `${agentId} sent an envelope in the name of ${header.sender.agent_id}`,
       })
     }
-    const leaf = verifyEnvelope(frame, key, this.#roots)
-    verifyPayload(header, frame)
-    return leaf
+    return verifyEnvelope(frame, key, this.#roots)
   }
 
   readonly #foreignSink: ForeignSink = {
@@ -228,9 +291,10 @@ class EnvelopeInbox implements Inbox {
     refuse: ({ link, header }, leaf, error) => this.#refuse(link, header, leaf, error),
   }
 
-  #accept(incoming: Incoming): void {
+  /** Whether it is meant for this peer, in this life, and now. */
+  #judge(incoming: Incoming): Sender {
     const { header, from, link } = incoming
-    const { network, agentId, epoch, telemetry, events, tunables } = this.#options
+    const { network, agentId, epoch, telemetry, tunables } = this.#options
     if (header.network !== network) throw new HermesError('WRONG_NETWORK')
     const { recipient } = header
     if ('topic' in recipient) throw new HermesError('WRONG_RECIPIENT', { message: 'a broadcast came over a link' })
@@ -246,7 +310,7 @@ class EnvelopeInbox implements Inbox {
     }
     // From here on the envelope is authentic and ours: a refusal uses up its place, so that nothing waits for it.
     if (header.recipient_epoch !== 0 && header.recipient_epoch !== epoch) {
-      sender.window.skip(header.sequence)
+      if (header.sequence > 0) sender.window.skip(header.sequence)
       throw new HermesError('PEER_RESTARTED')
     }
     try {
@@ -271,6 +335,13 @@ class EnvelopeInbox implements Inbox {
         traceId: header.trace_id,
       })
     }
+    return sender
+  }
+
+  #accept(incoming: Incoming): void {
+    const sender = this.#judge(incoming)
+    const { header } = incoming
+    const { events } = this.#options
     switch (header.message_type) {
       case 'response':
       case 'error':
@@ -293,6 +364,7 @@ class EnvelopeInbox implements Inbox {
   #order(incoming: Incoming, { window }: Sender): void {
     const { header, from } = incoming
     const { dedup, events, telemetry } = this.#options
+    if (header.sequence === 0) throw new HermesError('MALFORMED', { message: 'what opens a stream came over a link' })
     const record = dedup.find(from, header.message_id)
     if (!record && header.message_type === 'submit' && events.resubmitted(incoming)) {
       window.skip(header.sequence)
@@ -351,15 +423,19 @@ class EnvelopeInbox implements Inbox {
     })
   }
 
-  #refuse(link: Link, header: Header | undefined, leaf: string | undefined, error: HermesError): void {
-    const { telemetry, events, tunables } = this.#options
-    telemetry.emit('envelope.refused', {
+  #told(link: Link, header: Header | undefined, error: HermesError): void {
+    this.#options.telemetry.emit('envelope.refused', {
       code: error.code,
       reason: error.message,
       from: link.remote.agentId,
       messageId: header?.message_id,
       messageType: header?.message_type,
     })
+  }
+
+  #refuse(link: Link, header: Header | undefined, leaf: string | undefined, error: HermesError): void {
+    const { events, tunables } = this.#options
+    this.#told(link, header, error)
     if (leaf === undefined) {
       // Not authentic: nobody is answered, and who keeps sending such things is cut.
       link.violations++

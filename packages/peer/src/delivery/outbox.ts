@@ -2,11 +2,13 @@ import {
   bindPayload,
   type CallType,
   type ContentType,
+  encodeHeader,
   encodePayload,
   type Header,
   type HeaderDraft,
   HermesError,
   isSequenced,
+  LIMITS,
   type MessageType,
   newMessageId,
   newSpanId,
@@ -72,6 +74,13 @@ export interface Outbox {
   post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void
   /** Writes a frame of another agent's, which this one hands on; `arrived` as in `write`. */
   pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void
+  /** Whether header and payload of it are more than an envelope holds, so that its payload travels in chunks. */
+  isLarge(link: Link, draft: Draft): boolean
+  /**
+   * Seals what travels on a stream, without a sequence: an `end`, or the envelope that opens it. A payload that no envelope
+   * holds is bound and left out.
+   */
+  seal(link: Link, draft: Draft): Posted & { readonly frame: Uint8Array; readonly apart: boolean }
   /** A frame for a gossip topic. */
   broadcast(topic: string, data: unknown, timeoutMs: number): { frame: Uint8Array; messageId: string }
   heartbeat(link: Link, reply: boolean): void
@@ -102,6 +111,10 @@ interface Waiting {
   written(posted: Posted): void
   failed(error: HermesError): void
 }
+
+const NOTHING = new Uint8Array(0)
+/** As long as any. */
+const NO_HASH = '0'.repeat(64)
 
 export function createOutbox(options: OutboxOptions): Outbox {
   return new EnvelopeOutbox(options)
@@ -160,6 +173,40 @@ class EnvelopeOutbox implements Outbox {
       })
     }
     this.#send(link, frame, arrived)
+  }
+
+  isLarge(link: Link, draft: Draft): boolean {
+    const { length } = draft.payload
+    if (length <= LIMITS.envelope - LIMITS.header) return false
+    if (length > LIMITS.envelope) return true
+    const recipient = { agent_id: link.remote.agentId }
+    const sequence = isSequenced(draft.type, recipient) ? this.nextSequence(link.remote.agentId) : 0
+    const bound = { payload_sha256: NO_HASH, payload_size: length }
+    return (
+      encodeHeader({ ...this.#header(draft, link), recipient, sequence, ...bound }).length + length > LIMITS.envelope
+    )
+  }
+
+  seal(link: Link, draft: Draft): Posted & { readonly frame: Uint8Array; readonly apart: boolean } {
+    const { telemetry, key } = this.#options
+    const header = { ...this.#header(draft, link), recipient: { agent_id: link.remote.agentId } }
+    const apart = this.isLarge(link, draft)
+    const { frame, leaf } = apart
+      ? sealEnvelope({ ...header, ...bindPayload(draft.payload) }, NOTHING, key)
+      : this.#seal(header, draft.payload, link)
+    if (telemetry.wants('envelope.sent')) {
+      telemetry.emit('envelope.sent', {
+        messageType: draft.type,
+        to: link.remote.agentId,
+        leaf,
+        sequence: 0,
+        bytes: frame.length,
+        messageId: draft.messageId,
+        correlationId: draft.correlationId,
+        traceId: draft.traceId,
+      })
+    }
+    return { frame, leaf, bytes: frame.length, apart }
   }
 
   post(

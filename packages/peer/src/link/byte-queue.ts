@@ -25,7 +25,7 @@ export class ByteQueue {
 
   /** The next part's bytes, undefined until all of them are there. Throws `LIMIT_EXCEEDED` or `MALFORMED`. */
   part(limit: number): Uint8Array | undefined {
-    if (this.#head.length < 5 && this.#rest.length > 0) this.#flatten()
+    if (this.#head.length < 5 && this.#rest.length > 0) this.#flatten(5)
     const length = readUvarint(this.#head, 0)
     if (!length) return undefined
     if (length.value > limit) {
@@ -36,16 +36,22 @@ export class ByteQueue {
     }
     const whole = length.end + length.value
     if (this.#size < whole) return undefined
-    if (this.#head.length < whole) this.#flatten()
+    if (this.#head.length < whole) this.#flatten(whole)
     const part = this.#head.subarray(length.end, whole)
     this.#consume(whole)
     return part
   }
 
+  /** The first bytes, up to `length` of them, left where they are. */
+  peek(length: number): Uint8Array {
+    if (this.#head.length < length && this.#rest.length > 0) this.#flatten(length)
+    return this.#head.subarray(0, length)
+  }
+
   /** Exactly `length` bytes, undefined until they are there. */
   take(length: number): Uint8Array | undefined {
     if (this.#size < length) return undefined
-    if (this.#head.length < length) this.#flatten()
+    if (this.#head.length < length) this.#flatten(length)
     const taken = this.#head.subarray(0, length)
     this.#consume(length)
     return taken
@@ -69,8 +75,15 @@ export class ByteQueue {
     if (this.#head.length === 0) this.#head = this.#rest.shift() ?? this.#head
   }
 
-  #flatten(): void {
-    this.#head = Buffer.concat([this.#head, ...this.#rest])
-    this.#rest = []
+  /** Puts so many bytes together at the front, and no more: what waits behind them is not copied. */
+  #flatten(need: number): void {
+    const pieces = [this.#head]
+    let size = this.#head.length
+    for (let next = this.#rest[0]; next && size < need; next = this.#rest[0]) {
+      this.#rest.shift()
+      pieces.push(next)
+      size += next.length
+    }
+    this.#head = Buffer.concat(pieces, size)
   }
 }

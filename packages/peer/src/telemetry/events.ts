@@ -121,6 +121,29 @@ export interface EventMap {
   'forward.answered': Ids & { messageType: MessageType; from: string; to: string }
   /** The agent that it was handed on to was lost before it answered. */
   'forward.lost': Ids & { to: string; code: string }
+  'stream.opened': Ids & { agentId: string; direction: 'inbound' | 'outbound' }
+  /** A reader tells its writer to pause, or to go on; told by both. `waiting`: bytes that wait for the reader. */
+  'stream.flow': Ids & {
+    agentId: string
+    direction: 'inbound' | 'outbound'
+    side: 'reader' | 'writer'
+    paused: boolean
+    waiting: number
+  }
+  /** Chunks sent and received, bytes of data in both directions; `extra`: what came after the end and was ignored. */
+  'stream.ended': Ids & {
+    agentId: string
+    direction: 'inbound' | 'outbound'
+    code: string
+    sent: number
+    received: number
+    bytes: number
+    extra: number
+  }
+  /** Refused before it was one. */
+  'stream.refused': { code: string; reason: string; peerId: string; agentId?: string | undefined }
+  /** How far a payload has come that travels apart from its envelope. */
+  'payload.progress': Ids & { agentId: string; direction: 'in' | 'out'; bytes: number; total: number }
 
   'event.received': Ids & { from: string; name: string }
   /** A listener of the user threw; the runtime goes on. */

@@ -94,17 +94,13 @@ describe('what a caller should not have sent', () => {
     expect(started).toEqual([])
   })
 
-  it('a streaming call, a task for what is not provided and an unknown capability are refused with their codes', async () => {
+  it('a task for what is not provided and an unknown capability are refused with their codes', async () => {
     const { one } = await scene({})
     const codes: unknown[] = []
-    for (const more of [
-      { callType: 'stream' },
-      { type: 'submit', callType: 'task', capability: 'other' },
-      { capability: 'other' },
-    ]) {
+    for (const more of [{ type: 'submit', callType: 'task', capability: 'other' }, { capability: 'other' }] as const) {
       codes.push((await one.raw.answer(one.ask('x', more))).payload.error_code)
     }
-    expect(codes).toEqual(['STREAM_UNSUPPORTED', 'CAPABILITY_NOT_FOUND', 'CAPABILITY_NOT_FOUND'])
+    expect(codes).toEqual(['CAPABILITY_NOT_FOUND', 'CAPABILITY_NOT_FOUND'])
   })
 
   it('an input that does not fit is VALIDATION_ERROR that names the place, and never reaches the handler', async () => {

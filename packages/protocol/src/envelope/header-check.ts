@@ -11,6 +11,8 @@ import {
   MAX_HOPS,
   MAX_PATH,
   type MessageType,
+  mayOpenStream,
+  mustOpenStream,
   PROTOCOL_VERSION,
   type Priority,
   type Recipient,
@@ -136,7 +138,9 @@ function checkRules(header: Header): void {
   if (isAnswer(type) !== (header.in_reply_to !== undefined)) {
     refuse('in_reply_to', isAnswer(type) ? 'is missing in an answer' : 'may stand only in an answer')
   }
-  if (isSequenced(type, recipient) !== header.sequence > 0) {
+  // What opens a stream has an order of its own: its place in the sender's sequence would never come over a link.
+  const unsequenced = !isSequenced(type, recipient)
+  if (header.sequence > 0 ? unsequenced || mustOpenStream(header) : !unsequenced && !mayOpenStream(header)) {
     refuse('sequence', header.sequence > 0 ? 'may not be set for this message' : 'must be 1 or more')
   }
   if (ack === 'stored' && (type !== 'event' || toTopic)) refuse('ack', 'may be asked only of an event to one agent')

@@ -1,3 +1,5 @@
+import { LIMITS } from '../limits.ts'
+
 export type MessageType = 'request' | 'response' | 'submit' | 'event' | 'ack' | 'error' | 'heartbeat' | 'cancel' | 'end'
 
 export type CallType = 'request' | 'task' | 'stream'
@@ -80,7 +82,22 @@ export function defaultExpiry(type: MessageType, timestamp: number, timeoutMs: n
   return timestamp + (type === 'submit' ? MAX_LIFE_MS : timeoutMs)
 }
 
-/** Whether such an envelope takes a place in the sender's sequence: `request`, `submit` and `event` to one agent. */
+type Travels = Pick<Header, 'call_type' | 'payload_size'>
+
+/** Whether such an envelope can only be the opening of a stream: a streaming call, or a payload that no envelope holds. */
+export function mustOpenStream({ call_type, payload_size }: Travels): boolean {
+  return call_type === 'stream' || payload_size > LIMITS.envelope
+}
+
+/** Whether it may be: beside these, a payload so large that its header decides whether both fit in an envelope. */
+export function mayOpenStream(header: Travels): boolean {
+  return mustOpenStream(header) || header.payload_size > LIMITS.envelope - LIMITS.header
+}
+
+/**
+ * Whether such an envelope takes a place in the sender's sequence: `request`, `submit` and `event` to one agent, where they
+ * do not open a stream.
+ */
 export function isSequenced(type: MessageType, recipient: Recipient): boolean {
   return (type === 'request' || type === 'submit' || type === 'event') && !('topic' in recipient)
 }

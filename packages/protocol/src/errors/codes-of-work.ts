@@ -48,8 +48,8 @@ export const CODES_OF_WORK = {
   STREAM_UNSUPPORTED: row(
     'receiver',
     false,
-    'This peer does not take streaming calls.',
-    'Use a plain call.',
+    'The capability is not offered in that call type.',
+    'Stream what has yields, and call what has none.',
     NOT_STARTED,
   ),
   TASK_REQUIRED: row(

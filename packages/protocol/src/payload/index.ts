@@ -12,6 +12,7 @@ export {
   readRequestPayload,
   readResponsePayload,
 } from './conventions.ts'
+export { type EndPayload, type EndStatus, readEndPayload } from './end.ts'
 export { decodeJson, type EncodeOptions, encodeJson } from './json.ts'
 export {
   type AckPayload,

@@ -94,6 +94,7 @@ const drafts: fc.Arbitrary<HeaderDraft> = fc
         ...answers,
       }
     }
+    const apart = (message_type === 'request' && stream) || base.payload_size > 1024 * 1024
     const anyLife = message_type === 'submit' || (message_type === 'event' && stored)
     return {
       ...base,
@@ -104,7 +105,7 @@ const drafts: fc.Arbitrary<HeaderDraft> = fc
       ...(message_type === 'request' && stream ? { call_type: 'stream' as const } : {}),
       ...(message_type === 'event' && stored ? { ack: 'stored' as const } : {}),
       recipient_epoch: anyLife && stream ? 0 : life,
-      sequence,
+      ...(apart ? {} : { sequence }),
     }
   })
   .filter((draft) => verdictOf(() => encodeHeader(draft)) === 'accepted')

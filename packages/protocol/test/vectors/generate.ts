@@ -16,6 +16,7 @@ import { shapeVectors } from './payload-shapes.ts'
 import { recordVectors } from './records.ts'
 import type { Vector } from './scene.ts'
 import { signingVectors } from './signing.ts'
+import { streamVectors } from './streams.ts'
 
 const FILES: Record<string, () => Vector> = {
   keys: keyVectors,
@@ -28,6 +29,7 @@ const FILES: Record<string, () => Vector> = {
   signing: signingVectors,
   merkle: merkleVectors,
   hops: hopVectors,
+  streams: streamVectors,
   handshake: handshakeVectors,
   documents: documentVectors,
   records: recordVectors,

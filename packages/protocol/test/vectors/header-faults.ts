@@ -107,6 +107,14 @@ function ruleFaults(plain: Fields): Vector[] {
     ...['heartbeat', 'cancel', 'event'].map((message_type) =>
       fault(`${message_type} that answers`, { ...plain, message_type, ...reply }),
     ),
+    fault('request of a stream with a sequence', { ...plain, call_type: 'stream' }),
+    fault('request with a payload of 1 MiB and a byte, and a sequence', { ...plain, payload_size: 1_048_577 }),
+    fault('request with a payload that no header makes too large, and no sequence', {
+      ...plain,
+      sequence: 0,
+      payload_size: 1_044_480,
+    }),
+    fault('request of a stream without a life', { ...plain, call_type: 'stream', sequence: 0, recipient_epoch: 0 }),
     fault('event to a topic with a sequence', { ...bare, message_type: 'event', ...topic, sequence: 1 }),
     fault('event to a topic meant for one life', { ...bare, message_type: 'event', ...topic, recipient_epoch: 1 }),
     fault('event to a topic that asks for an ack', { ...bare, message_type: 'event', ...topic, ack: 'stored' }),

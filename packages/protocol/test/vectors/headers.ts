@@ -28,7 +28,20 @@ const answer = (message_type: HeaderDraft['message_type']) => ({
 function types(): Vector[] {
   return [
     written('request', {}),
-    written('request of a stream', { call_type: 'stream' }),
+    written('request of a stream', { call_type: 'stream', sequence: undefined }),
+    written('request with a payload of 1 MiB and a byte, which opens a stream', {
+      sequence: undefined,
+      payload_size: 1_048_577,
+    }),
+    written('request with a payload of 1 MiB, for a link', { payload_size: 1_048_576 }),
+    written('request with a payload of 1 MiB, which opens a stream with its header', {
+      sequence: undefined,
+      payload_size: 1_048_576,
+    }),
+    written('request with the smallest payload that may open a stream', {
+      sequence: undefined,
+      payload_size: 1_044_481,
+    }),
     written('submit', { message_type: 'submit', call_type: 'task', recipient_epoch: 0 }),
     written('submit meant for one life', { message_type: 'submit', call_type: 'task' }),
     written('event to one agent', { message_type: 'event', target_capability: 'build-broken' }),
@@ -59,7 +72,7 @@ const EVERYTHING = {
   recipient: { capability: 'fix-test@2', via: 'billing/ledger' },
   target_capability: 'fix-test@2',
   call_type: 'stream',
-  sequence: 42,
+  sequence: undefined,
   ordered: false,
   timeout_ms: 90_000,
   priority: 5,
@@ -93,7 +106,7 @@ function bounds(): Vector[] {
     written('the most of every number', {
       epoch: MOST,
       recipient_epoch: MOST,
-      sequence: MOST,
+      sequence: undefined,
       timestamp: MOST,
       expires_at: MOST,
       timeout_ms: MOST,
@@ -103,6 +116,7 @@ function bounds(): Vector[] {
       payload_size: MOST,
       schema_version: '99999999',
     }),
+    written('the most of a sequence', { sequence: MOST }),
     written('the longest names', {
       network: 'n'.repeat(64),
       sender: { agent_id: LONG_ID, key: KEYS.pm.publicKey.fingerprint },
@@ -122,7 +136,7 @@ function bounds(): Vector[] {
       content_type: 'application/json',
       schema_version: '1',
     }),
-    written('the default time of a stream', { call_type: 'stream', timeout_ms: 300_000 }),
+    written('the default time of a stream', { call_type: 'stream', sequence: undefined, timeout_ms: 300_000 }),
     written('the default time of a submit', { message_type: 'submit', call_type: 'task', timeout_ms: 10_000 }),
     written('a time that is the default of another type', { timeout_ms: 10_000 }),
     written('an expiry later than the time it has', { expires_at: NOW + 90_000 }),

@@ -2,6 +2,7 @@ import type { Vector } from './scene.ts'
 
 const ID = 'msg_0123456789abcdef'
 const TASK = 'task_0123456789abcdef'
+const HASH = 'abcdef0123456789'.repeat(4)
 
 /** The form of each payload: data that fits and data that does not. */
 const SHAPES: Record<string, { accepted: readonly unknown[]; refused: readonly unknown[] }> = {
@@ -62,6 +63,32 @@ const SHAPES: Record<string, { accepted: readonly unknown[]; refused: readonly u
       { message_id: ID, expires_at: 1.5 },
       { message_id: ID, expires_at: '1' },
       { message_id: ID, expires_at: 1, why: '' },
+    ],
+  },
+  end: {
+    accepted: [
+      { status: 'completed', count: 0, running_hash: HASH },
+      { status: 'completed', count: 3, running_hash: HASH, output: null },
+      { status: 'completed', count: 3, running_hash: HASH, output: { 词: 3 } },
+      { status: 'failed', count: 1, running_hash: HASH, error: { error_code: 'TIMEOUT' } },
+    ],
+    refused: [
+      null,
+      {},
+      { status: 'completed', count: 1 },
+      { status: 'completed', running_hash: HASH },
+      { count: 1, running_hash: HASH },
+      { status: 'COMPLETED', count: 1, running_hash: HASH },
+      { status: 'need_confirmation', count: 1, running_hash: HASH },
+      { status: 'completed', count: -1, running_hash: HASH },
+      { status: 'completed', count: 1.5, running_hash: HASH },
+      { status: 'completed', count: 1, running_hash: HASH.toUpperCase() },
+      { status: 'completed', count: 1, running_hash: HASH.slice(1) },
+      { status: 'completed', count: 1, running_hash: HASH, error: {} },
+      { status: 'failed', count: 1, running_hash: HASH },
+      { status: 'failed', count: 1, running_hash: HASH, error: 'TIMEOUT' },
+      { status: 'failed', count: 1, running_hash: HASH, error: {}, output: 1 },
+      { status: 'completed', count: 1, running_hash: HASH, more: 1 },
     ],
   },
   heartbeat: {

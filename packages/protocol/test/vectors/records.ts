@@ -4,6 +4,7 @@ import {
   presenceTopic,
   providerCid,
   providerKey,
+  STREAM_PROTOCOL,
   toHex,
   trustTopic,
 } from '../../src/index.ts'
@@ -41,6 +42,7 @@ export function recordVectors(): Vector {
     about:
       'What is found by name: the provider record of a capability (`cid` in hex, `text` in base32), gossip topics, the protocol of links. Peer ids are in keys.json.',
     link_protocol: LINK_PROTOCOL,
+    stream_protocol: STREAM_PROTOCOL,
     providers: [
       provider('dev-team', 'fix-test'),
       provider('dev-team', 'fix-test@2'),

@@ -83,6 +83,13 @@ function envelopeWith(draft: HeaderDraft, payload: Uint8Array, signer: SigningKe
   return { header, payload, m, leaf: leafOf(header), signature: signer.sign(m) }
 }
 
+/** An envelope that opens a stream: the draft binds a payload that travels apart. */
+export function envelopeOpening(draft: HeaderDraft, signer: SigningKey = KEYS.pm): Envelope {
+  const header = encodeHeader(draft)
+  const m = signedBytesOf(header)
+  return { header, payload: new Uint8Array(0), m, leaf: leafOf(header), signature: signer.sign(m) }
+}
+
 export function frameOf({ header, payload, signature }: Envelope, hops: readonly SignedHop[] = []): Uint8Array {
   return encodeSingle({ header, payload, signature, hops })
 }

@@ -1,0 +1,43 @@
+import type { HermesError } from '@hermes-peer/protocol'
+import type { Link } from '../link/link.ts'
+import type { Network } from '../network/network.ts'
+import { createStreams, type Streams, type StreamsOptions } from '../streams/streams.ts'
+import { createLarge, type Large } from './large.ts'
+import { createSlots } from './slots.ts'
+import { createStreamCaller, type StreamAttempt } from './stream-caller.ts'
+import { createStreamServer, type StreamServerOptions } from './stream-server.ts'
+
+export interface StreamingOptions extends StreamServerOptions, Omit<StreamsOptions, 'opened'> {
+  readonly network: Network
+}
+
+/** Everything of a peer that goes over streams, put together. */
+export interface Streaming {
+  readonly attempt: StreamAttempt
+  readonly large: Large
+  count(agentId: string): number
+  start(): void
+  /** A link is gone, and it was the last one to that life of its agent. */
+  lost(link: Link, reason: HermesError): void
+  stop(reason: HermesError): void
+}
+
+export function createStreaming(options: StreamingOptions): Streaming {
+  const { tunables, clock } = options
+  const server = createStreamServer(options)
+  const streams: Streams = createStreams({ ...options, opened: (opened) => server.opened(opened) })
+  const slots = createSlots({
+    perNode: tunables.streamsPerNode,
+    mostWaiting: tunables.outboxPerPeer,
+    clock,
+    ageMs: tunables.priorityAgeMs,
+  })
+  return {
+    attempt: createStreamCaller({ ...options, streams, slots }),
+    large: createLarge({ ...options, streams }),
+    count: (agentId) => streams.count(agentId),
+    start: () => streams.start(),
+    lost: (link, reason) => streams.lost(link.remote.agentId, reason),
+    stop: (reason) => streams.stop(reason),
+  }
+}
