@@ -37,7 +37,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     large: createLarge({ ...options, streams }),
     count: (agentId) => streams.count(agentId),
     start: () => streams.start(),
-    lost: (link, reason) => streams.lost(link.remote.agentId, reason),
+    lost: ({ remote }, reason) => streams.lost(remote.agentId, remote.epoch, reason),
     stop: (reason) => streams.stop(reason),
   }
 }

@@ -28,8 +28,8 @@ export interface Streams {
   open(link: Link, draft: Draft, signal: AbortSignal): Promise<{ stream: Stream; apart: boolean }>
   /** Streams with that agent, either side's. */
   count(agentId: string): number
-  /** The last link to an agent is gone, or the life it was to. */
-  lost(agentId: string, reason: HermesError): void
+  /** The last link to that life of an agent, or an earlier one, is gone. */
+  lost(agentId: string, epoch: number, reason: HermesError): void
   stop(reason: HermesError): void
 }
 
@@ -69,13 +69,15 @@ class StreamTable implements Streams {
     this.#options.network.handle(STREAM_PROTOCOL, (channel) => this.#accept(channel))
   }
 
-  lost(agentId: string, reason: HermesError): void {
-    for (const stream of [...(this.#byAgent.get(agentId) ?? [])]) stream.abort(reason)
+  lost(agentId: string, epoch: number, reason: HermesError): void {
+    for (const stream of [...(this.#byAgent.get(agentId) ?? [])]) {
+      if (stream.link.remote.epoch <= epoch) stream.abort(reason)
+    }
   }
 
   stop(reason: HermesError): void {
     this.#stopped = reason
-    for (const agentId of [...this.#byAgent.keys()]) this.lost(agentId, reason)
+    for (const agentId of [...this.#byAgent.keys()]) this.lost(agentId, Number.POSITIVE_INFINITY, reason)
   }
 
   async open(link: Link, draft: Draft, signal: AbortSignal): Promise<{ stream: Stream; apart: boolean }> {
