@@ -43,7 +43,14 @@ const work = capability('work', {
 const [serverKey, clientKey, rawKey] = [actor('server'), actor('client'), actor('raw')]
 const files = place()
 // Small shares, so that what is remembered on purpose is full long before the first half is over.
-const tuning = { dedupIdsPerSender: 300, receiptFrames: 16, pendingHandshakesPerAddress: 1000 }
+const tuning = {
+  // Half of the calls fail on purpose.
+  breakerRow: 1e9,
+  breakerLeast: 1e9,
+  dedupIdsPerSender: 300,
+  receiptFrames: 16,
+  pendingHandshakesPerAddress: 1000,
+}
 const server = createPeer({
   agentId: 'server',
   preset: 'none',

@@ -78,6 +78,8 @@ export async function startVictim(options: VictimOptions): Promise<Victim> {
     preset: 'none',
     identity: place.keyFile(as),
     trust: { allow: allow.map(({ listed }) => listed) },
+    // Two peers of one key stand for two machines, which share no journal.
+    journal: false,
     ...more,
     tuning: { ...QUICK, ...more.tuning },
   })

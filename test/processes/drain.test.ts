@@ -44,7 +44,7 @@ const pay = (id: string, ms: number, options: object = {}) =>
 describe('F-44 stop signal cuts work in flight, in processes', () => {
   test('SIGTERM under 20 running calls of effects once: all are answered, none is lost, new ones go elsewhere, exit code 0', async () => {
     const victim = await provider('victim')
-    const calls = Array.from({ length: 20 }, (_, i) => pay(`run-${i}`, 2000, { agent: 'victim' }))
+    const calls = Array.from({ length: 20 }, (_, i) => pay(`run-${i}`, 5000, { agent: 'victim' }))
     await eventually(() => startsOf(victim, 'run-') === 20)
     const other = await provider('other')
     const gone = ended(victim)
@@ -52,7 +52,7 @@ describe('F-44 stop signal cuts work in flight, in processes', () => {
     const late = Array.from({ length: 10 }, (_, i) => pay(`late-${i}`, 1))
     expect(await Promise.all(calls)).toEqual(calls.map(() => 'victim'))
     const answers = await Promise.all(late)
-    expect(answers.every((by) => by === 'other' || by === 'victim')).toBe(true)
+    expect(answers.filter((by) => by !== 'other' && by !== 'victim')).toEqual([])
     expect(startsOf(victim, 'late-') + startsOf(other, 'late-')).toBe(10)
     const { code, after } = await gone
     expect(code).toBe(0)

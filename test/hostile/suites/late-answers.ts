@@ -55,7 +55,10 @@ describe('F-12 answer that arrives after the caller gave up', () => {
 
   it('gives its place back: as many more calls as may be in flight are sent and answered', async () => {
     const world = scene()
-    const { victim, link } = await provided(world, [hostileKey], { tuning: { inFlightPerPeer: 4 } })
+    const { victim, link } = await provided(world, [hostileKey], {
+      // Calls fail here on purpose, more often than the breaker would look on.
+      tuning: { inFlightPerPeer: 4, breakerRow: 1e9, breakerLeast: 1e9 },
+    })
     for (let round = 0; round < 3; round++) {
       const stop = new AbortController()
       const late = Array.from({ length: 2 }, () => watched(victim.peer.callDynamic('work', 'late', { timeoutMs: 200 })))

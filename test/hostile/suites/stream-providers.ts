@@ -212,7 +212,7 @@ describe('streams under attack: a provider that lies', () => {
   it('a producer that does not listen to pause is aborted, and what it floods with is bounded', async () => {
     const before = memory()
     const world = scene()
-    const { victim, raw, link } = await attacked(world, { tuning: { streamBufferBytes: MiB } })
+    const { victim, raw, link } = await attacked(world, {})
     await victim.peer.manifest('hostile')
     const iterator = victim.peer.stream(work, null, { timeoutMs: 60_000 })[Symbol.asyncIterator]()
     const first = iterator.next()

@@ -152,7 +152,7 @@ describe('F-18 handler keeps running after the caller is gone', () => {
     ['signal', 'CANCELLED'],
     ['deadline', 'TIMEOUT'],
     ['crash', 'CALLER_GONE'],
-    ['stop', 'CANCELLED'],
+    ['stop', 'CALLER_GONE'],
   ])('%s of the reader ends the generator and fires its signal', async (how, code) => {
     const { net, desk, handled, events } = await scene({ counter: ticking(100) })
     const controller = new AbortController()

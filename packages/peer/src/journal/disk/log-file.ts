@@ -78,7 +78,13 @@ export function hasRecordWith(file: Buffer, from: number, before: number, sign: 
 
 /** Whether the broken thing is a whole fragment up to the end of the file with only its length changed: no write cut short. */
 export function hasChangedLength(file: Buffer, at: number): boolean {
-  return at + HEADER < file.length && file.readUInt32LE(at) === maskedCrc32c(file, at + 6, file.length)
+  const there = file.length - at - HEADER
+  // The first of several fragments, cut off right behind it, is as it was written.
+  return (
+    there > 0 &&
+    file.readUInt16LE(at + 4) !== there &&
+    file.readUInt32LE(at) === maskedCrc32c(file, at + 6, file.length)
+  )
 }
 
 /** Whether any sound fragment begins in `file[from..]`. */
