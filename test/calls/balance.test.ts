@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type Balance, type CallOptions, capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, until } from './support/team.ts'
+import { createTeam, PATIENT, until } from './support/team.ts'
 
 const errors = { REFUSED: z.object({ n: z.number() }) }
 const work = capability('work', {
@@ -14,7 +14,9 @@ const work = capability('work', {
   constraints: { maxConcurrency: 3 },
 })
 
-const team = createTeam({ tuning: { inFlightPerPeer: 6, outboxPerPeer: 4, retryBackoffMs: 5, retryBackoffCapMs: 10 } })
+const team = createTeam({
+  tuning: { ...PATIENT, inFlightPerPeer: 6, outboxPerPeer: 4, retryBackoffMs: 5, retryBackoffCapMs: 10 },
+})
 let desk: Peer
 const handlers = new Map<string, { started: Set<string>; ended: Set<string> }>()
 

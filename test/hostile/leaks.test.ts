@@ -6,7 +6,7 @@ import type { LeakReport } from './leaks-child.ts'
 import { byTier } from './tier.ts'
 
 const CALLS = byTier({ test: 2000, ci: 10_000, long: 200_000 })
-const CYCLES = byTier({ test: 200, ci: 1000, long: 20_000 })
+const CYCLES = byTier({ test: 100, ci: 1000, long: 20_000 })
 const MB = 1_000_000
 /** A busy machine takes its time; a leak does not show in it. */
 const LIMIT_MS = byTier({ test: 120_000, ci: 600_000, long: 7_200_000 })

@@ -32,6 +32,8 @@ export interface DurableResult {
 /** Virtual ms in which tasks are submitted and faults happen: mostly the shorter, so that many seeds are run in little time. */
 const WORK_MS = { usual: 20_000, long: 65_000 }
 const LONG_SHARE = 0.12
+/** A second end, or a second start, would show within this time after all is over. */
+const LINGER_MS = 6_000
 
 /** One simulated run: peers that give one another long work while links, networks and processes break, all drawn from the seed. */
 export async function runDurable({ seed }: { seed: number }): Promise<DurableResult> {
@@ -148,7 +150,11 @@ export async function runDurable({ seed }: { seed: number }): Promise<DurableRes
   net.faults.heal()
   healed = true
   const healedAt = net.timeline.now()
-  await net.advance(DRAIN_MS + 5_000)
+  // Until everybody knows, and no longer: what is left of the time would only cost some.
+  const open = () =>
+    tasks.some(({ orphaned, refused, ends }) => !orphaned && refused === undefined && ends.length === 0)
+  for (let waited = 0; waited < DRAIN_MS + 5_000 && (open() || waited < LINGER_MS); waited += 500)
+    await net.advance(500)
   const log: DurableLog = {
     observed,
     tasks,

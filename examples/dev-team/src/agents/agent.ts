@@ -60,6 +60,8 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
       // Nothing but what is given here: no private folder through which agents of one machine would find each other.
       preset: 'none',
       identity: config.key,
+      // Nothing of a run outlives it.
+      journal: false,
       trust: { allow: config.trust },
       listen: ['/ip4/127.0.0.1/tcp/0'],
       bootstrap: addresses,

@@ -34,6 +34,9 @@ export async function preparePrograms(folder: string): Promise<Programs> {
       format: 'esm',
       platform: 'node',
       target: 'node20',
+      // A tenth less to be parsed by each of the six; names stay, for stacks.
+      minifySyntax: true,
+      minifyWhitespace: true,
       conditions: ['@hermes-peer/source'],
       // Native, optional, and only a matter of speed.
       external: ['sodium-native'],

@@ -54,10 +54,10 @@ interface Kept {
 
 export function createKeys(options: KeysOptions): Keys {
   const { agentId: self, ownKey, networkName, trust, clock, tunables, keyOf, ask } = options
-  const kept = new LRUCache<string, Kept>({ max: tunables.manifestsKept })
+  const kept = new LRUCache<string, Kept>({ maxSize: tunables.manifestsKept, sizeCalculation: () => 1 })
   const asking = new Map<string, Promise<void>>()
   /** Until when it is of no use to ask again, monotonic ms. */
-  const refused = new LRUCache<string, number>({ max: tunables.manifestsKept })
+  const refused = new LRUCache<string, number>({ maxSize: tunables.manifestsKept, sizeCalculation: () => 1 })
   const nameOf = (link: Link, agentId: string) => `${link.id} ${agentId}`
 
   const open = (agentId: string, document: Uint8Array): Kept => {

@@ -63,7 +63,7 @@ interface Pair {
 
 export function createBreaker(options: BreakerOptions): Breaker {
   const { clock, tunables, telemetry } = options
-  const pairs = new LRUCache<string, Pair>({ max: MOST_PAIRS })
+  const pairs = new LRUCache<string, Pair>({ maxSize: MOST_PAIRS, sizeCalculation: () => 1 })
   const keyOf = (agentId: string, capability: string) => `${agentId}#${capability}`
 
   const bucketNow = (): number => Math.floor((clock.monotonic() * BUCKETS) / tunables.breakerWindowMs)

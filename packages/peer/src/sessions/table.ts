@@ -71,7 +71,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 class SessionTable implements Sessions {
   readonly #options: SessionsOptions
   readonly #byAgent = new Map<string, Map<string, Mark>>()
-  readonly #ended = new LRUCache<string, HermesError>({ max: MOST_ENDED })
+  readonly #ended = new LRUCache<string, HermesError>({ maxSize: MOST_ENDED, sizeCalculation: () => 1 })
   #size = 0
 
   constructor(options: SessionsOptions) {

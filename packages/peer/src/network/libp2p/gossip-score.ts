@@ -22,7 +22,10 @@ export function createGossipScore(now: () => number = () => performance.now()): 
 
 class DecayingScore implements GossipScore {
   readonly #now: () => number
-  readonly #counts = new LRUCache<string, { count: number; at: number }>({ max: MAX_PEERS })
+  readonly #counts = new LRUCache<string, { count: number; at: number }>({
+    maxSize: MAX_PEERS,
+    sizeCalculation: () => 1,
+  })
 
   constructor(now: () => number) {
     this.#now = now
