@@ -103,7 +103,7 @@ describe('F-18 handler keeps running after the caller is gone', () => {
     const since = performance.now()
     stop.abort()
     expect(await call).toBe('CANCELLED')
-    await until(() => started('a')[0]?.aborted !== undefined, 'the abort', 2000)
+    await until(() => started('a')[0]?.aborted !== undefined, 'the abort', 10_000)
     expect(performance.now() - since).toBeLessThan(1000)
     expect(aborts('a')).toEqual([['worker', 'CANCELLED']])
   })
@@ -125,7 +125,7 @@ describe('F-18 handler keeps running after the caller is gone', () => {
     await until(() => started('nested').length === 2)
     stop.abort()
     expect(await call).toBe('CANCELLED')
-    await until(() => started('nested').every(({ aborted }) => aborted !== undefined), 'both aborts', 2000)
+    await until(() => started('nested').every(({ aborted }) => aborted !== undefined), 'both aborts', 10_000)
     expect(aborts('nested')).toEqual([
       ['helper', 'CANCELLED'],
       ['worker', 'CANCELLED'],
@@ -144,12 +144,12 @@ describe('F-18 handler keeps running after the caller is gone', () => {
 
   it('(c) the deadline passes: the handler is aborted, and whatever it had called', async () => {
     const since = performance.now()
-    expect(await codeOf(desk.call(relay, 'c', { timeoutMs: 400 }))).toBe('TIMEOUT')
-    expect(performance.now() - since).toBeLessThan(400 + 250 + LATE)
+    expect(await codeOf(desk.call(relay, 'c', { timeoutMs: 1500 }))).toBe('TIMEOUT')
+    expect(performance.now() - since).toBeLessThan(1500 + 250 + LATE)
     await until(
       () => started('c').length === 2 && started('c').every(({ aborted }) => aborted !== undefined),
       'the aborts',
-      1000,
+      10_000,
     )
     for (const { remainingMs } of started('c').slice(1)) expect(remainingMs).toBeLessThanOrEqual(400)
   })
