@@ -151,7 +151,7 @@ describe('F-18 handler keeps running after the caller is gone', () => {
       'the aborts',
       10_000,
     )
-    for (const { remainingMs } of started('c').slice(1)) expect(remainingMs).toBeLessThanOrEqual(400)
+    for (const { remainingMs } of started('c').slice(1)) expect(remainingMs).toBeLessThanOrEqual(1500)
   })
 
   it('(e) a cancel before the handler starts: it never runs', async () => {
