@@ -210,6 +210,32 @@ describe('a task', () => {
   })
 })
 
+describe('a provider that keeps as many tasks of one owner as it may', () => {
+  it('refuses a further one as busy, and takes it once an end was told', async () => {
+    let end = (): void => undefined
+    const gate = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const provide = (peer: Peer) =>
+      peer.provide(index, async () => {
+        await gate
+        return { files: 1 }
+      })
+    await net.until(net.launch('coder', (peer) => void provide(peer), { tuning: { tasksPerOwner: 2 } }))
+    pm = await net.peer('pm')
+    const submit = () => pm.submit(index, { folder: '/src' }, { timeoutMs: 2_000 })
+    const first = await net.until(submit())
+    await net.until(submit())
+    expect(await net.until(codeOf(submit()))).toBe('BUSY')
+    end()
+    expect(await net.until(first.result())).toEqual({ files: 1 })
+    const third = await net.until(submit())
+    expect(await net.until(third.result())).toEqual({ files: 1 })
+    // What made room for it is not known any more.
+    expect(await net.until(codeOf(pm.task(index, first.id, { agent: 'coder' }).status()))).toBe('TASK_NOT_FOUND')
+  })
+})
+
 describe('a submit that nobody can take now', () => {
   it('returns its handle after its time as submitted, and is delivered when the agent is there', async () => {
     await team((peer) => peer.provide(index, () => ({ files: 9 })))

@@ -82,8 +82,8 @@ export const DEFAULTS = {
   draftBytesPerNode: 256 * MiB,
   /** What failed to be stored is tried again after this. */
   journalRetryMs: SECOND,
-  /** Tasks kept per owner and in all, ended ones included, and their bytes; then `BUSY`. */
-  tasksPerOwner: 1000,
+  /** Tasks kept per owner and in all, and their bytes. At the bound ends that were told go first; without such `BUSY`. */
+  tasksPerOwner: 10_000,
   tasksPerNode: 50_000,
   taskBytesPerNode: 256 * MiB,
   /** News kept of one task; older ones are folded into one. */

@@ -20,7 +20,7 @@ export interface TaskBook {
   /** Reads what earlier lives have left. Throws `STORAGE_FAILED`. */
   load(): Promise<readonly Task[]>
   find(owner: string, taskId: string): Task | undefined
-  /** Why there is no room for another one of that size, if there is none. */
+  /** Why there is no room for another one of that size, if there is none: ends that were told are forgotten for it first. */
   noRoom(owner: string, bytes: number): HermesError | undefined
   /** Stores a new task; rejects with `STORAGE_FAILED`, and then it is none. */
   accept(task: Task): Promise<void>
@@ -52,6 +52,8 @@ interface Page {
   folded: number[]
   dirty: boolean
   writing: boolean
+  /** Its end has been asked for and given. */
+  told: boolean
   waiters: { upTo: number; resolve(): void; reject(error: HermesError): void }[]
   readonly watchers: Set<() => void>
 }
@@ -100,11 +102,24 @@ class JournaledBook implements TaskBook {
   noRoom(owner: string, bytes: number): HermesError | undefined {
     const { tasksPerOwner, tasksPerNode, taskBytesPerNode } = this.#options.tunables
     const full = (message: string) => new HermesError('BUSY', { message, retryAfterMs: 1000 })
-    const own = this.#owners.get(owner)?.size ?? 0
-    if (own >= tasksPerOwner) return full(`${own} tasks of ${owner} are kept here`)
+    const own = () => this.#owners.get(owner)?.size ?? 0
+    const isFull = () => own() >= tasksPerOwner || this.#count >= tasksPerNode || this.#bytes + bytes > taskBytesPerNode
+    // Ends that have been told make room, of this owner only: nobody's share is taken for another's.
+    while (isFull() && this.#forgetTold(owner));
+    if (own() >= tasksPerOwner) return full(`${own()} tasks of ${owner} are kept here`)
     if (this.#count >= tasksPerNode) return full(`${this.#count} tasks are kept here`)
     if (this.#bytes + bytes > taskBytesPerNode) return full(`tasks of ${this.#bytes} bytes are kept here`)
     return undefined
+  }
+
+  /** Forgets the oldest task of an owner whose end it knows; false when there is none. */
+  #forgetTold(owner: string): boolean {
+    for (const page of this.#owners.get(owner)?.values() ?? []) {
+      if (!page.told || page.writing) continue
+      this.#forget(page)
+      return true
+    }
+    return false
   }
 
   async accept(task: Task): Promise<void> {
@@ -165,27 +180,34 @@ class JournaledBook implements TaskBook {
       bytes += JSON.stringify(event).length
       if (events.length > 0 && bytes > this.#options.tunables.taskPageBytes) break
       events.push(event)
+      const page = event.type === 'end' ? this.#page(task) : undefined
+      if (page) page.told = true
     }
     return { state: task.storedState, events }
   }
 
   sweep(): void {
-    const { clock, tunables, journal } = this.#options
+    const { clock, tunables } = this.#options
     const before = clock.now() - tunables.taskKeptMs
     for (const pages of [...this.#owners.values()]) {
       for (const page of [...pages.values()]) {
         const { task } = page
         if (!task.ended || task.endedAt > before || page.writing) continue
-        this.#leave(page)
-        const removals: JournalChange[] = [
-          { ...describing(task), value: undefined },
-          payloadChange(task, undefined),
-          ...task.events.map(({ n }) => eventRemoval(task, n)),
-        ]
-        // What stays behind after a failure is read by the next life, and swept by it.
-        journal.commit(removals).catch((cause: unknown) => this.#failed('forgetting a task', cause))
+        this.#forget(page)
       }
     }
+  }
+
+  #forget(page: Page): void {
+    const { task } = page
+    this.#leave(page)
+    const removals: JournalChange[] = [
+      { ...describing(task), value: undefined },
+      payloadChange(task, undefined),
+      ...task.events.map(({ n }) => eventRemoval(task, n)),
+    ]
+    // What stays behind after a failure is read by the next life, and swept by it.
+    this.#options.journal.commit(removals).catch((cause: unknown) => this.#failed('forgetting a task', cause))
   }
 
   stop(reason: HermesError): void {
@@ -284,6 +306,7 @@ class JournaledBook implements TaskBook {
       folded: [],
       dirty: false,
       writing: false,
+      told: false,
       waiters: [],
       watchers: new Set(),
     }
