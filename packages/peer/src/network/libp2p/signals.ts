@@ -16,7 +16,11 @@ export function deadline(options: { parents: readonly AbortSignal[]; ms?: number
   const follow = options.parents.map((parent) => {
     const run = () => controller.abort(parent.reason)
     if (parent.aborted) run()
-    else parent.addEventListener('abort', run, { once: true })
+    else {
+      // Any number of searches at a time follow the life of one network, or the signal of one caller.
+      setMaxListeners(0, parent)
+      parent.addEventListener('abort', run, { once: true })
+    }
     return { parent, run }
   })
   const timer =
@@ -49,6 +53,9 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
       },
     )
     if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    else {
+      setMaxListeners(0, signal)
+      signal.addEventListener('abort', onAbort, { once: true })
+    }
   })
 }
