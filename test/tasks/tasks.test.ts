@@ -388,3 +388,38 @@ describe('a restart', () => {
     expect(runs).toBe(1)
   })
 })
+
+describe('a graceful stop', () => {
+  it('lets a task end that no other life could start again, and leaves the others to it', async () => {
+    const runs = { pay: 0, index: 0 }
+    const provide = (peer: Peer) =>
+      peer
+        .provide(pay, async () => {
+          runs.pay++
+          await net.sleep('5s')
+          return { paid: true }
+        })
+        .provide(index, async () => {
+          runs.index++
+          await net.sleep('60s')
+          return { files: 1 }
+        })
+    let coder: Peer | undefined
+    await team((peer) => {
+      coder = provide(peer)
+    })
+    const [once, again] = [
+      await net.until(pm.submit(pay, { invoice: '7' })),
+      await net.until(pm.submit(index, { folder: '/src' })),
+    ]
+    await net.advance('1s')
+    const since = net.timeline.now()
+    await net.until(coder?.stop() as Promise<void>)
+    expect(net.timeline.now() - since).toBeLessThan(6_000)
+    await net.crash('coder')
+    await net.until(net.launch('coder', (peer) => void provide(peer)))
+    expect(await net.until(once.result())).toEqual({ paid: true })
+    expect(await net.until(again.result(), { limitMs: 120_000 })).toEqual({ files: 1 })
+    expect(runs).toEqual({ pay: 1, index: 2 })
+  })
+})

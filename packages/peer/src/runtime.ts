@@ -456,9 +456,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async stop({ drainMs, hurry }) {
       stopping = true
       withdraw()
-      taskProvider.drain()
       const announce = () => void beacon.announce('draining').catch(() => undefined)
-      const aborted = await drain({ agentId, server, caller, clock, tunables, telemetry, drainMs, hurry, announce })
+      const aborted = await drain({
+        agentId,
+        server,
+        tasks: taskProvider,
+        caller,
+        clock,
+        tunables,
+        telemetry,
+        drainMs,
+        hurry,
+        announce,
+      })
       await beacon.announce('leaving').catch(() => undefined)
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })

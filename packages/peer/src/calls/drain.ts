@@ -5,6 +5,7 @@ import { onAbort } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Caller } from './caller.ts'
 import type { Server } from './server.ts'
+import type { TaskProvider } from './tasks/provider.ts'
 
 /** How a peer is stopped. */
 export interface StopOptions {
@@ -15,6 +16,7 @@ export interface StopOptions {
 export interface DrainOptions {
   readonly agentId: string
   readonly server: Server
+  readonly tasks: Pick<TaskProvider, 'drain' | 'unfinished'>
   readonly caller: Caller
   readonly clock: Clock
   readonly tunables: Tunables
@@ -31,7 +33,7 @@ export interface DrainOptions {
  * `drainMs` is aborted, and has `abortGraceMs` to answer. Resolves with the count of what was aborted.
  */
 export async function drain(options: DrainOptions): Promise<number> {
-  const { agentId, server, caller, clock, tunables, telemetry, drainMs, hurry, announce } = options
+  const { agentId, server, tasks, caller, clock, tunables, telemetry, drainMs, hurry, announce } = options
   const within = (done: Promise<void>, ms: number, signal?: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const end = (): void => {
@@ -45,9 +47,10 @@ export async function drain(options: DrainOptions): Promise<number> {
       void done.then(end)
     })
 
-  const { ended, handedBack } = server.drain()
+  const { ended: answered, handedBack } = server.drain()
+  const ended = Promise.all([answered, tasks.drain()]).then(() => undefined)
   caller.stop(new HermesError('STOPPED', { message: `${agentId} is stopping` }), { nested: false })
-  const running = server.jobs.unfinished()
+  const running = server.jobs.unfinished() + tasks.unfinished()
   if (running > 0 && drainMs > 0 && !hurry.aborted) {
     telemetry.emit('peer.draining', { agentId, running, handedBack, drainMs })
     announce()

@@ -26,6 +26,7 @@ export function createTaskProvider(options: TaskProviderOptions): TaskProvider {
     joined: (incoming) => server.joined(incoming),
     capabilityCame: (name) => server.capabilityCame(name),
     drain: () => server.drain(),
+    unfinished: () => server.unfinished(),
     stop(reason: HermesError) {
       server.stop(reason)
       book.stop(reason)

@@ -49,7 +49,10 @@ export interface TaskServer {
   cancel(owner: string, taskId: string): Promise<TaskState | undefined>
   /** Takes the answer to a question. Throws `TASK_NOT_WAITING`, `VALIDATION_ERROR`. */
   answer(task: Task, questionId: string, answer: JsonValue): Promise<void>
-  drain(): void
+  /** Takes no new ones. Resolves once nothing runs that another life could not start again: the rest is left to it. */
+  drain(): Promise<void>
+  /** Tasks that run here and that no other life could start again. */
+  unfinished(): number
   /** Ends what may not be started again by another life; leaves the rest to it. */
   stop(reason: HermesError): void
 }
@@ -73,6 +76,8 @@ class JournaledTaskServer implements TaskServer {
   /** Tasks whose capability is not provided, by its name, until their time is over. */
   readonly #homeless = new Map<string, Set<Task>>()
   readonly #timers = new Set<Timer>()
+  /** Bounded: the one drain of a stop. */
+  readonly #drained: (() => void)[] = []
   #draining = false
 
   constructor(options: TaskServerOptions) {
@@ -198,8 +203,18 @@ class JournaledTaskServer implements TaskServer {
     await book.stored(task)
   }
 
-  drain(): void {
+  drain(): Promise<void> {
     this.#draining = true
+    if (this.unfinished() === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#drained.push(resolve))
+  }
+
+  unfinished(): number {
+    let count = 0
+    for (const { task, provided } of this.#runs.values()) {
+      if (task.state !== 'accepted' && stricter(provided.contract.effects, task.origin.effects) === 'once') count++
+    }
+    return count
   }
 
   stop(reason: HermesError): void {
@@ -390,6 +405,7 @@ class JournaledTaskServer implements TaskServer {
     const run = this.#runs.get(task)
     clock.clear(run?.budget)
     this.#runs.delete(task)
+    if (this.#drained.length > 0 && this.unfinished() === 0) for (const done of this.#drained.splice(0)) done()
     this.#homeless.get(origin.capability)?.delete(task)
     const told = bounded(outcome, responder.limit(origin.owner) - NEWS_ROOM)
     book.note(task, {
