@@ -299,12 +299,12 @@ export interface Peer extends AsyncDisposable {
    * `work`. Without it every call outside of a handler begins a trace of its own.
    */
   trace<T>(work: (traceId: string) => T): T
-  /** Fire and forget, to one agent or to a topic. Resolves with the number of peers it was handed to. */
-  emit(
-    target: EmitTarget,
-    data: unknown,
-    options?: { timeoutMs?: number; signal?: AbortSignal },
-  ): Promise<{ peers: number }>
+  /**
+   * Fire and forget, to one agent or to a topic. Resolves with the number of peers it was handed to. With `ack: 'stored'`, to one
+   * agent: `stored` says whether that agent has stored it within `timeoutMs` (default 60,000); where it has not, it is sent again
+   * for up to a day, and its listeners get it at least once.
+   */
+  emit(target: EmitTarget, data: unknown, options?: EmitOptions): Promise<{ peers: number; stored?: boolean }>
   /** Receives events sent to this agent under a name; returns the way to stop. */
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void
   /** Receives broadcasts of a topic; returns the way to stop. */
@@ -342,6 +342,12 @@ export interface Balance {
   readonly failed: number
   readonly inFlight: number
   readonly failovers: number
+}
+
+export interface EmitOptions {
+  timeoutMs?: number
+  signal?: AbortSignal
+  ack?: 'stored'
 }
 
 export type EmitTarget = { agent: string; event: string } | { topic: string }

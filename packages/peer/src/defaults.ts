@@ -82,6 +82,8 @@ export const DEFAULTS = {
   draftBytesPerNode: 256 * MiB,
   /** What failed to be stored is tried again after this. */
   journalRetryMs: SECOND,
+  /** Acknowledged events remembered, so that none is handed on twice; then no more are taken. */
+  storedEvents: 50_000,
   /** Tasks kept per owner and in all, and their bytes. At the bound ends that were told go first; without such `BUSY`. */
   tasksPerOwner: 10_000,
   tasksPerNode: 50_000,

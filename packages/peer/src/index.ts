@@ -13,6 +13,7 @@ export type {
   Balance,
   CallContext,
   CallOptions,
+  EmitOptions,
   EmitTarget,
   ForwardOptions,
   ForwardTarget,

@@ -15,6 +15,7 @@ import type {
   Answer,
   Balance,
   CallOptions,
+  EmitOptions,
   EmitTarget,
   Handler,
   Peer,
@@ -341,11 +342,11 @@ class AgentPeer implements Peer {
   async emit(
     target: EmitTarget,
     data: unknown,
-    options: { timeoutMs?: number; signal?: AbortSignal } = {},
-  ): Promise<{ peers: number }> {
-    const { outbox, network, directory } = this.#running()
+    options: EmitOptions = {},
+  ): Promise<{ peers: number; stored?: boolean }> {
+    const { outbox, network, directory, tasks } = this.#running()
     const { network: networkName, tunables } = this.#settings
-    return emit({ ...this.#seams, outbox, network, directory, networkName, tunables }, target, data, options)
+    return emit({ ...this.#seams, outbox, network, directory, tasks, networkName, tunables }, target, data, options)
   }
 
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void {

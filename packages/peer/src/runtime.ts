@@ -11,6 +11,7 @@ import { createRetryBudget } from './calls/retry-budget.ts'
 import { createServer, type Server } from './calls/server.ts'
 import { createSessionRuntime, type SessionRuntime } from './calls/session.ts'
 import { createSlots } from './calls/slots.ts'
+import { createStoredEvents } from './calls/stored-events.ts'
 import { createStreaming, type Streaming } from './calls/streaming.ts'
 import { createAskRuntime } from './calls/system.ts'
 import { createTaskProvider, type TaskProvider } from './calls/tasks/provider.ts'
@@ -37,7 +38,7 @@ import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
 import type { Ledger } from './telemetry/balance.ts'
 import type { Telemetry } from './telemetry/events.ts'
-import { createTopics, receiveEvents } from './topics.ts'
+import { createTopics, handOnStored, receiveEvents } from './topics.ts'
 
 export interface RuntimeOptions {
   readonly settings: Settings
@@ -74,6 +75,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
   const { clock, random, keys } = seams
+  const common = { clock, random, tunables, telemetry }
   const { key, trust, network, journal } = opened
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
@@ -105,10 +107,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     key,
     keys,
     trust,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     perAddress: settings.preset !== 'local',
     self: {
       agentId,
@@ -165,10 +164,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     epoch,
     key,
     links,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     maxEnvelopeBytes,
     sendFilter: seams.sendFilter,
   })
@@ -200,23 +196,32 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     newcomer: () => beacon.introduce(),
     duplicate,
   })
+  const responder = createResponder({
+    links,
+    outbox,
+    dedup,
+    random,
+    telemetry,
+    maxEnvelopeBytes,
+    large: () => streaming.large,
+  })
   const taskProvider: TaskProvider = createTaskProvider({
     agentId,
     journal,
     dedup,
-    responder: createResponder({
-      links,
-      outbox,
-      dedup,
-      random,
-      telemetry,
-      maxEnvelopeBytes,
-      large: () => streaming.large,
-    }),
+    responder,
     clock,
     tunables,
     telemetry,
     provided: (name) => server.provided(name),
+  })
+  const storedEvents = createStoredEvents({
+    journal,
+    responder,
+    clock,
+    tunables,
+    telemetry,
+    deliver: handOnStored({ telemetry, deliver }),
   })
   const builtIns = new Map<string, BuiltIn>([
     ...taskProvider.builtIns,
@@ -245,10 +250,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     directory,
     pending,
     ask,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     maxEnvelopeBytes,
     rank: (need, how) => router.rank(need, how),
   })
@@ -260,14 +262,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     links,
     outbox,
     dedup,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     builtIns,
     maxEnvelopeBytes,
     submitted: (incoming) => taskProvider.submitted(incoming),
     large: () => streaming.large,
+    storedEvents,
     event: receiveEvents({ telemetry, deliver }),
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
@@ -281,10 +281,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     router,
     measurements,
     breaker,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     ledger,
     ask,
     budget: createRetryBudget({ size: tunables.retryBudget, refill: tunables.retryRefill }),
@@ -305,10 +302,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     router,
     ledger,
     ask,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     reach: (other, signal) => directory.reach(other, signal),
   })
   inbox = createInbox({
@@ -374,10 +368,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     key,
     keys,
     network,
-    clock,
-    random,
-    tunables,
-    telemetry,
+    ...common,
     own() {
       const load = server.load()
       const busy = seams.loopUtilization()
@@ -402,6 +393,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     dedup.sweep()
     taskProvider.sweep()
     tasks.sweep()
+    storedEvents.sweep()
     contexts.store.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
@@ -449,6 +441,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ),
       )
       await tasks.start()
+      await storedEvents.load()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
       telemetry.emit('peer.notice', { text: trust.describe() })
     },

@@ -1,5 +1,6 @@
 import { broadcastTopic, decodePayload, deepFreeze, HermesError, LIMITS, readEventPayload } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
+import type { StoredEvent } from './calls/stored-events.ts'
 import type { Inbox, Incoming } from './delivery/inbox.ts'
 import type { Directory } from './directory/directory.ts'
 import type { Network } from './network/network.ts'
@@ -47,5 +48,13 @@ export function receiveEvents({ telemetry, deliver }: Pick<TopicsOptions, 'telem
     const name = header.target_capability as string
     telemetry.emit('event.received', { messageId, correlationId, traceId, from, name })
     deliver({ kind: 'event', name, sender: from, data, messageId, traceId })
+  }
+}
+
+/** The same for one that was stored before it was acknowledged. */
+export function handOnStored({ telemetry, deliver }: Pick<TopicsOptions, 'telemetry' | 'deliver'>) {
+  return ({ from, name, data, messageId, correlationId, traceId }: StoredEvent): void => {
+    telemetry.emit('event.received', { messageId, correlationId, traceId, from, name })
+    deliver({ kind: 'event', name, sender: from, data: deepFreeze(data), messageId, traceId })
   }
 }

@@ -4,11 +4,12 @@ import {
   encodePayload,
   HermesError,
   LIMITS,
+  MAX_LIFE_MS,
   newMessageId,
   newSpanId,
   newTraceId,
 } from '@hermes-peer/protocol'
-import type { EmitTarget } from '../api.ts'
+import type { EmitOptions, EmitTarget } from '../api.ts'
 import { checkTimes } from '../checks.ts'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
@@ -19,6 +20,7 @@ import type { Network } from '../network/network.ts'
 import type { Random } from '../random.ts'
 import { onAbort, withSignal } from '../signals.ts'
 import { served } from './context.ts'
+import type { Tasks } from './tasks/tasks.ts'
 
 export interface EmitDeps {
   readonly networkName: string
@@ -28,6 +30,7 @@ export interface EmitDeps {
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
+  readonly tasks: Pick<Tasks, 'emit'>
 }
 
 /** Sends an event to one agent, or to a topic; resolves with the number of peers it was handed to. */
@@ -35,9 +38,9 @@ export async function emit(
   deps: EmitDeps,
   target: EmitTarget,
   data: unknown,
-  options: { timeoutMs?: number; signal?: AbortSignal },
-): Promise<{ peers: number }> {
-  const { outbox, network, networkName, directory, clock, random, tunables } = deps
+  options: EmitOptions,
+): Promise<{ peers: number; stored?: boolean }> {
+  const { tasks, outbox, network, networkName, directory, clock, random, tunables } = deps
   checkTimes(options)
   const timeoutMs = options.timeoutMs ?? tunables.callTimeoutMs
   if (
@@ -48,6 +51,12 @@ export async function emit(
     throw new HermesError('INVALID_OPTION', {
       message: 'target must be {agent, event} or {topic}',
       details: { field: 'target' },
+    })
+  }
+  if (options.ack !== undefined && (options.ack !== 'stored' || 'topic' in target)) {
+    throw new HermesError('INVALID_OPTION', {
+      message: "ack must be 'stored', and only an event to one agent is acknowledged",
+      details: { field: 'ack' },
     })
   }
   if ('topic' in target) {
@@ -77,10 +86,32 @@ export async function emit(
   }
   const stop = new AbortController()
   const limit = clock.after(timeoutMs, () => stop.abort(new HermesError('TIMEOUT')))
+  const releases = options.signal ? [onAbort(options.signal, () => stop.abort(options.signal?.reason))] : []
   try {
+    if (options.ack === 'stored') {
+      const { payload, messageId, correlationId, traceId } = draft
+      const stored = await tasks.emit(
+        {
+          agentId: target.agent,
+          messageId,
+          type: 'event',
+          capability: target.event,
+          payload,
+          correlationId,
+          traceId,
+          priority: 3,
+          path: [],
+          timeoutMs,
+          expiresAt: clock.now() + MAX_LIFE_MS,
+        },
+        stop.signal,
+      )
+      return { peers: stored ? 1 : 0, stored }
+    }
     const link = await withSignal(directory.reach(target.agent, stop.signal), options.signal)
     await written(outbox, link, draft, [stop.signal, ...(options.signal ? [options.signal] : [])])
   } finally {
+    for (const release of releases) release()
     clock.clear(limit)
   }
   return { peers: 1 }

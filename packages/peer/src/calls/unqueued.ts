@@ -4,6 +4,7 @@ import type { Incoming } from '../delivery/inbox.ts'
 import type { Forwarding } from '../forwarding/forwarding.ts'
 import { bounded, errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
+import type { StoredEvents } from './stored-events.ts'
 
 /** A capability of the runtime itself. May give a promise: then it is answered when that settles. */
 export type BuiltIn = (input: unknown, asker: Asker) => unknown
@@ -23,6 +24,7 @@ export interface UnqueuedOptions {
   readonly dedup: Dedup
   readonly builtIns: ReadonlyMap<string, BuiltIn>
   readonly responder: Responder
+  readonly storedEvents: Pick<StoredEvents, 'receive'>
   /** An event for this agent. */
   event(incoming: Incoming, data: unknown): void
 }
@@ -33,7 +35,14 @@ export interface Unqueued {
   event(incoming: Incoming): void
 }
 
-export function createUnqueued({ dedup, builtIns, forwarding, responder, event }: UnqueuedOptions): Unqueued {
+export function createUnqueued({
+  dedup,
+  builtIns,
+  forwarding,
+  responder,
+  storedEvents,
+  event,
+}: UnqueuedOptions): Unqueued {
   const answer = (incoming: Incoming, name: string): void => {
     const { header, from, leaf, payload, link, via } = incoming
     const builtIn = builtIns.get(name)
@@ -80,6 +89,11 @@ export function createUnqueued({ dedup, builtIns, forwarding, responder, event }
     event(incoming) {
       const { header, from, payload, leaf } = incoming
       const { data } = readEventPayload(decodePayload(header.content_type, payload))
+      if (header.ack === 'stored') {
+        // Its mark in the journal tells whether it has come before, also to an earlier life.
+        storedEvents.receive(incoming, deepFreeze(data))
+        return
+      }
       const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt, leaf)
       if (!record) throw new HermesError('BUSY')
       record.state = 'done'

@@ -42,6 +42,11 @@ export interface Submitter {
    * its way, a cancel follows it for as long as it may live.
    */
   withdraw(task: OwnTask): Promise<TaskState | undefined>
+  /**
+   * Sends an event until it is stored over there or expires. Resolves with true once it is, with false when `stop` fires before:
+   * it is then still sent. Rejects when it is refused.
+   */
+  emit(draft: DurableDraft, stop: AbortSignal): Promise<boolean>
   /** Takes in what the agent said when the task was cancelled there. */
   settle(task: OwnTask, state: TaskState): void
   /** What the outbox tells of its drafts. */
@@ -199,7 +204,25 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
     own.changed(task.taskId)
   }
 
+  const emit = async (draft: DurableDraft, stop: AbortSignal): Promise<boolean> => {
+    let release = (): void => undefined
+    try {
+      const taken = new Promise<Taken | 'unanswered'>((resolve) => {
+        waiting.set(draft.messageId, resolve)
+        release = onAbort(stop, () => resolve('unanswered'))
+      })
+      await drafts.add(draft)
+      const how = await taken
+      if (how !== 'unanswered' && how.is === 'refused') throw how.error
+      return how !== 'unanswered'
+    } finally {
+      release()
+      waiting.delete(draft.messageId)
+    }
+  }
+
   return {
+    emit,
     async submit(spec, signal) {
       ledger.begin()
       try {
@@ -216,6 +239,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
     ends: {
       settled(draft, answer) {
         if (draft.type === 'request') cancelled(draft, answer)
+        if (draft.type === 'event') waiting.get(draft.messageId)?.({ is: 'acknowledged' })
         if (draft.type !== 'submit') return
         const taskId = taskIdOf(draft.messageId)
         const task = own.get(taskId)
@@ -229,7 +253,11 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
         own.changed(taskId)
       },
       refused(draft, error) {
-        if (draft.type !== 'submit') return error.retryable ? 'keep' : 'drop'
+        if (draft.type !== 'submit') {
+          if (error.retryable && clock.now() < draft.expiresAt) return 'keep'
+          waiting.get(draft.messageId)?.({ is: 'refused', error })
+          return 'drop'
+        }
         const waiter = waiting.get(draft.messageId)
         if (waiter) {
           waiter({ is: 'refused', error })

@@ -6,7 +6,7 @@ import type { CallSpec } from '../call.ts'
 import type { AskRuntime } from '../system.ts'
 import { createDrafts, type Drafts, type DraftsOptions } from './drafts.ts'
 import { createOwnTasks } from './own-tasks.ts'
-import { createSubmitter } from './submitter.ts'
+import { createSubmitter, type Submitter } from './submitter.ts'
 import { createTaskHandle } from './task-handle.ts'
 
 export interface TasksOptions extends Omit<DraftsOptions, 'ends'> {
@@ -20,6 +20,8 @@ export interface Tasks {
   /** Takes up what an earlier life has left, and goes on sending it. */
   start(): Promise<void>
   submit(contract: Capability, spec: CallSpec, signal: AbortSignal | undefined): Promise<TaskHandle>
+  /** As `Submitter.emit`. */
+  emit: Submitter['emit']
   /** The handle of a task submitted earlier. Throws `INVALID_OPTION`, `TASK_NOT_FOUND`. */
   handle(contract: Capability, taskId: string, agentId: string | undefined): TaskHandle
   linked(agentId: string): void
@@ -65,6 +67,7 @@ export function createTasks(options: TasksOptions): Tasks {
     async submit(contract, spec, signal) {
       return createTaskHandle({ ...common, contract, task: await submitter.submit(spec, signal) })
     },
+    emit: submitter.emit,
     handle(contract, taskId, agentId) {
       if (!ID_PATTERNS.task_id.test(taskId)) {
         throw new HermesError('INVALID_OPTION', {

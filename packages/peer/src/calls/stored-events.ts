@@ -1,0 +1,146 @@
+import { decodePayload, encodePayload, HermesError, type JsonValue } from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
+import type { Incoming } from '../delivery/inbox.ts'
+import type { Journal, JournalChange } from '../journal/journal.ts'
+import type { Telemetry } from '../telemetry/events.ts'
+import type { Responder } from './responder.ts'
+
+export interface StoredEventsOptions {
+  readonly journal: Journal
+  readonly responder: Responder
+  readonly clock: Clock
+  readonly tunables: Tunables
+  readonly telemetry: Telemetry
+  /** Hands an event to its listeners. */
+  deliver(event: StoredEvent): void
+}
+
+/** What of an event is kept until its listeners have had it. */
+export interface StoredEvent {
+  readonly from: string
+  readonly name: string
+  readonly data: JsonValue
+  readonly messageId: string
+  readonly correlationId: string | undefined
+  readonly traceId: string
+}
+
+/**
+ * Events that are acknowledged once they are stored: each is handed to its listeners at least once, also when this agent ends
+ * right after its ack, and but once in one life.
+ */
+export interface StoredEvents {
+  /** Hands on what an earlier life had stored and not handed on. */
+  load(): Promise<void>
+  /** A new one, or one that has come before, in this life or an earlier one. Throws `BUSY`. */
+  receive(incoming: Incoming, data: JsonValue): void
+  sweep(): void
+}
+
+interface Mark {
+  /** Wall clock, ms. */
+  readonly expiresAt: number
+  /** Attempts that wait for the ack; undefined once it is stored. */
+  waiting: Incoming[] | undefined
+}
+
+const JSON_TYPE = 'application/json'
+/** Attempts of one event that may wait for its ack. */
+const MOST_WAITING = 16
+
+export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
+  const { journal, responder, clock, tunables, telemetry, deliver } = options
+  /** By sender and message id. Bounded by `storedEvents`; each lives as long as its event may come again. */
+  const marks = new Map<string, Mark>()
+
+  const change = (key: string, expiresAt: number, event: StoredEvent | undefined): JournalChange => ({
+    table: 'marks',
+    key,
+    value: encodePayload(JSON_TYPE, {
+      expiresAt,
+      event: event ? { ...event, correlationId: event.correlationId ?? null } : null,
+    } as never),
+  })
+  const acknowledge = ({ from, leaf, header }: Incoming): void =>
+    responder.acknowledge(from, leaf, header, { status: 'stored' })
+  const handOn = (key: string, expiresAt: number, event: StoredEvent): void => {
+    deliver(event)
+    // Should this fail it is handed on once more by the next life, which is what was promised.
+    journal
+      .commit([change(key, expiresAt, undefined)])
+      .catch((cause: unknown) => telemetry.emit('journal.failed', { what: `noting event ${event.messageId}`, cause }))
+  }
+
+  const store = async (key: string, mark: Mark, event: StoredEvent): Promise<void> => {
+    const tell = (how: (incoming: Incoming) => void): void => {
+      const waiting = mark.waiting ?? []
+      mark.waiting = undefined
+      for (const incoming of waiting) how(incoming)
+    }
+    try {
+      await journal.commit([change(key, mark.expiresAt, event)])
+    } catch (cause) {
+      marks.delete(key)
+      telemetry.emit('journal.failed', { what: `storing event ${event.messageId}`, cause })
+      // No ack: it is sent again.
+      tell(() => undefined)
+      return
+    }
+    tell(acknowledge)
+    handOn(key, mark.expiresAt, event)
+  }
+
+  return {
+    async load() {
+      for await (const [key, value] of journal.entries('marks')) {
+        let stored: { expiresAt: number; event: StoredEvent | null }
+        try {
+          stored = decodePayload(JSON_TYPE, value) as never
+        } catch (cause) {
+          throw new HermesError('STORAGE_FAILED', { message: `the journal's mark ${key} cannot be read`, cause })
+        }
+        const { expiresAt, event } = stored
+        marks.set(key, { expiresAt, waiting: undefined })
+        if (event) handOn(key, expiresAt, { ...event, correlationId: event.correlationId ?? undefined })
+      }
+    },
+    receive(incoming, data) {
+      const { from, header, expiresAt } = incoming
+      const key = keyOf(incoming)
+      const known = marks.get(key)
+      if (known) {
+        if (!known.waiting) acknowledge(incoming)
+        else if (known.waiting.length < MOST_WAITING) known.waiting.push(incoming)
+        return
+      }
+      if (marks.size >= tunables.storedEvents) {
+        throw new HermesError('BUSY', {
+          message: `${marks.size} stored events are remembered here`,
+          retryAfterMs: 1000,
+        })
+      }
+      const mark: Mark = { expiresAt, waiting: [incoming] }
+      marks.set(key, mark)
+      void store(key, mark, {
+        from,
+        name: header.target_capability as string,
+        data,
+        messageId: header.message_id,
+        correlationId: header.correlation_id,
+        traceId: header.trace_id,
+      })
+    },
+    sweep() {
+      const now = clock.now()
+      const over = [...marks].filter(([, { expiresAt, waiting }]) => expiresAt < now && !waiting).map(([key]) => key)
+      if (over.length === 0) return
+      for (const key of over) marks.delete(key)
+      journal
+        .commit(over.map((key) => ({ table: 'marks', key, value: undefined }) as const))
+        .catch((cause: unknown) => telemetry.emit('journal.failed', { what: 'forgetting events', cause }))
+    },
+  }
+}
+
+const keyOf = ({ from, header }: Incoming): string => `event#${from}#${header.message_id}`
