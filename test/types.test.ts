@@ -247,7 +247,10 @@ describe('the peer', () => {
 
   it('emits to an agent or to a topic, and says to how many', () =>
     compiled(async (peer) => {
-      expectTypeOf(await peer.emit({ topic: 'news' }, { any: 'data' })).toEqualTypeOf<{ peers: number; stored?: boolean }>()
+      expectTypeOf(await peer.emit({ topic: 'news' }, { any: 'data' })).toEqualTypeOf<{
+        peers: number
+        stored?: boolean
+      }>()
       void peer.emit({ agent: 'a', event: 'done' }, null)
       // @ts-expect-error which event?
       void peer.emit({ agent: 'a' }, null)

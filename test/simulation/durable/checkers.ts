@@ -13,7 +13,7 @@ export interface DurableLog extends Pick<RunLog, 'observed' | 'balances' | 'forg
 /** Finds what breaks one promise; empty when it was kept. */
 export type DurableChecker = (log: DurableLog) => string[]
 
-const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled', 'interrupted'])
+export const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled', 'interrupted'])
 /** After healing everything has come to its end within this time. */
 export const DRAIN_MS = 15_000
 

@@ -4,7 +4,7 @@ import { createAttack } from '../attack.ts'
 import type { Observed } from '../checkers.ts'
 import { count, tally } from '../tally.ts'
 import type { HandlerRun } from '../workload.ts'
-import { DRAIN_MS, DURABLE_CHECKERS, type DurableLog } from './checkers.ts'
+import { DRAIN_MS, DURABLE_CHECKERS, type DurableLog, ENDS } from './checkers.ts'
 import { follow, type MadeTask, provideTasks, submitTask, TASKS } from './workload.ts'
 
 /** How often something happened that a run of long work is meant to exercise. */
@@ -75,10 +75,21 @@ export async function runDurable({ seed }: { seed: number }): Promise<DurableRes
   const runs: HandlerRun[] = []
   const tasks: MadeTask[] = []
   const balances: DurableLog['balances'][number][] = []
+  /** Ends that providers have reached, and acknowledged tasks that have not come to one yet. */
+  const ended = new Set<string>()
+  const owed = new Set<string>()
   const lives = new Map<string, number>()
   const running = new Map<string, Peer>()
   net.onEvent((agentId, event) => {
     observed.push({ at: net.timeline.now(), agentId, life: lives.get(agentId) ?? 0, event })
+    if (event.type === 'task.acknowledged') {
+      const key = `${event.agentId} ${agentId} ${event.taskId}`
+      if (!ended.has(key)) owed.add(key)
+    } else if (event.type === 'task.state' && ENDS.has(event.state)) {
+      const key = `${agentId} ${event.from} ${event.taskId}`
+      ended.add(key)
+      owed.delete(key)
+    }
   })
   const context = {
     random: random.fork('work'),
@@ -151,8 +162,8 @@ export async function runDurable({ seed }: { seed: number }): Promise<DurableRes
   healed = true
   const healedAt = net.timeline.now()
   // Until everybody knows, and no longer: what is left of the time would only cost some.
-  const open = () =>
-    tasks.some(({ orphaned, refused, ends }) => !orphaned && refused === undefined && ends.length === 0)
+  const untold = ({ orphaned, refused, ends }: MadeTask) => !orphaned && refused === undefined && ends.length === 0
+  const open = () => owed.size > 0 || tasks.some(untold)
   for (let waited = 0; waited < DRAIN_MS + 5_000 && (open() || waited < LINGER_MS); waited += 500)
     await net.advance(500)
   const log: DurableLog = {

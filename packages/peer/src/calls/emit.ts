@@ -102,7 +102,7 @@ export async function emit(
           priority: 3,
           path: [],
           timeoutMs,
-          expiresAt: clock.now() + MAX_LIFE_MS,
+          expiresAt: clock.now() + MAX_LIFE_MS - tunables.maxClockOffsetMs,
         },
         stop.signal,
       )

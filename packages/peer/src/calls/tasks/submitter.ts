@@ -60,6 +60,8 @@ type Taken = { readonly is: 'acknowledged' } | { readonly is: 'refused'; readonl
 
 export function createSubmitter(options: SubmitterOptions): Submitter {
   const { drafts, own, router, clock, random, tunables, telemetry, ledger, reach } = options
+  // A day at most is taken, by a clock that is known to the other side only so well.
+  const lifeMs = MAX_LIFE_MS - tunables.maxClockOffsetMs
   /** Submits of this life that are still waited for, by message id. */
   const waiting = new Map<string, (taken: Taken) => void>()
 
@@ -86,7 +88,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       priority: spec.priority,
       path: spec.path,
       timeoutMs: Math.max(1, Math.ceil(spec.deadline - clock.monotonic())),
-      expiresAt: now + MAX_LIFE_MS,
+      expiresAt: now + lifeMs,
     }
     let taken = (_: Taken | 'unanswered'): void => undefined
     const answer = new Promise<Taken | 'unanswered'>((resolve) => {
@@ -183,7 +185,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       priority: 5,
       path: [],
       timeoutMs: tunables.callTimeoutMs,
-      expiresAt: clock.now() + MAX_LIFE_MS,
+      expiresAt: clock.now() + lifeMs,
     })
     return undefined
   }
