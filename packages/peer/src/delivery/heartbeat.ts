@@ -5,6 +5,9 @@ import type { Link } from '../link/link.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Incoming } from './inbox.ts'
 
+/** Beats by which the clock of the other side is judged: one that steps back is followed after so many. */
+const MEASUREMENTS = 2
+
 /** Takes in what a heartbeat tells: which frames have arrived, the clock of the other side, and whether it wants one back. */
 export function hearHeartbeat(options: {
   clock: Clock
@@ -13,6 +16,8 @@ export function hearHeartbeat(options: {
   answer(link: Link): void
 }): (incoming: Incoming) => void {
   const { clock, tunables, telemetry, answer } = options
+  /** The latest measurements of each link, that of its handshake first; gone with the link. */
+  const measured = new WeakMap<Link, number[]>()
   return ({ header, payload, link, receivedAt }) => {
     const beat = readHeartbeatPayload(decodePayload(header.content_type, payload))
     link.receipt(beat.received)
@@ -25,7 +30,10 @@ export function hearHeartbeat(options: {
         telemetry.emit('link.clock', { agentId: link.remote.agentId, linkId: link.id, offsetMs })
       return
     }
-    link.offsetMs = offsetMs
+    const latest = [...(measured.get(link) ?? [link.offsetMs]), offsetMs].slice(-MEASUREMENTS)
+    measured.set(link, latest)
+    // What was held up on its way, as behind a broken network, tells a time that is too early, and never one that is too late.
+    link.offsetMs = Math.max(...latest)
     if (beat.reply) {
       link.sentReceipt()
       answer(link)
