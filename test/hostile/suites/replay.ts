@@ -123,7 +123,7 @@ describe('an envelope that was captured', () => {
     await link.answerTo(asked)
     await drop(link)
     const before = victim.served.length
-    const next = await fresh({ epoch: link.epoch + 1000 })
+    const next = await fresh({ epoch: link.epoch + 1 })
     expect(await replay(next, asked)).toBe('STALE_EPOCH')
     expect(victim.served).toHaveLength(before)
     expect((await next.answerTo(next.request('echo', 'second life'))).payload).toMatchObject({ output: 'second life' })
