@@ -1,49 +1,20 @@
 import { signHop } from '@hermes-peer/protocol'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Actor, actor } from '../actors.ts'
-import { craft, type Draft, newId } from '../craft.ts'
-import { dialLink, type RawLink } from '../raw-link.ts'
-import type { RawPeer } from '../raw-peer.ts'
+import { craft, type Draft } from '../craft.ts'
+import { honestKey, hostileKey, linkScene } from '../link-scene.ts'
+import type { RawLink } from '../raw-link.ts'
 import { partOf, varint } from '../raw-stream.ts'
-import { honest, sharedScene } from '../scene.ts'
-import { echo, type Victim } from '../victim.ts'
-
-const victimKey = actor('victim')
-const honestKey = actor('honest')
-const hostileKey = actor('hostile')
+import type { Victim } from '../victim.ts'
 
 const SUBMIT: Draft = { message_type: 'submit', call_type: 'task', recipient_epoch: undefined }
 
 describe('an envelope', () => {
-  const world = sharedScene()
+  const { peers, fresh, drop, untouched } = linkScene()
   let victim: Victim
-  let good: Victim
-  let raw: RawPeer
-
-  beforeAll(async () => {
-    victim = await world.peer({ as: victimKey, allow: [honestKey, hostileKey] })
-    good = await honest(world, honestKey, victim)
-    raw = await world.raw(hostileKey)
+  beforeAll(() => {
+    ;({ victim } = peers())
   })
-
-  async function fresh(plan: Parameters<typeof dialLink>[3] = {}): Promise<RawLink> {
-    victim.mark()
-    return dialLink(raw, hostileKey, victim.address, plan)
-  }
-
-  async function drop(link: RawLink): Promise<void> {
-    link.reset()
-    await victim.until('link.down', ({ agentId }) => agentId === 'hostile')
-  }
-
-  async function untouched(): Promise<void> {
-    const before = victim.served.length
-    const value = newId('msg')
-    expect(await good.peer.call(echo, value)).toBe(value)
-    expect(victim.served.slice(before)).toEqual([value])
-    expect(victim.of('window.gap')).toEqual([])
-    expect(world.escaped).toEqual([])
-  }
 
   describe('that is meant for somebody else', () => {
     it.each<[string, string, (link: RawLink) => Draft]>([

@@ -2,46 +2,19 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { actor } from '../actors.ts'
 import { type Crafted, craft, newId } from '../craft.ts'
 import { eventually } from '../eventually.ts'
+import { honestKey, hostileKey, linkScene } from '../link-scene.ts'
 import { dialLink, type RawLink } from '../raw-link.ts'
 import type { RawPeer } from '../raw-peer.ts'
-import { honest, sharedScene } from '../scene.ts'
 import { byTier, PATIENCE_MS } from '../tier.ts'
-import { echo, type Victim } from '../victim.ts'
-
-const victimKey = actor('victim')
-const honestKey = actor('honest')
-const hostileKey = actor('hostile')
+import type { Victim } from '../victim.ts'
 
 describe('an envelope that was captured', () => {
-  const world = sharedScene()
+  const { world, peers, fresh, drop, untouched } = linkScene()
   let victim: Victim
-  let good: Victim
   let raw: RawPeer
-
-  beforeAll(async () => {
-    victim = await world.peer({ as: victimKey, allow: [honestKey, hostileKey] })
-    good = await honest(world, honestKey, victim)
-    raw = await world.raw(hostileKey)
+  beforeAll(() => {
+    ;({ victim, raw } = peers())
   })
-
-  async function fresh(plan: Parameters<typeof dialLink>[3] = {}): Promise<RawLink> {
-    victim.mark()
-    return dialLink(raw, hostileKey, victim.address, plan)
-  }
-
-  async function drop(link: RawLink): Promise<void> {
-    link.reset()
-    await victim.until('link.down', ({ agentId }) => agentId === 'hostile')
-  }
-
-  async function untouched(): Promise<void> {
-    const before = victim.served.length
-    const value = newId('msg')
-    expect(await good.peer.call(echo, value)).toBe(value)
-    expect(victim.served.slice(before)).toEqual([value])
-    expect(victim.of('window.gap')).toEqual([])
-    expect(world.escaped).toEqual([])
-  }
 
   /** Sends the same bytes again; resolves with the code of the refusal, or what was answered. */
   async function replay(link: RawLink, crafted: Crafted): Promise<string> {
