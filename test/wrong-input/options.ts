@@ -115,6 +115,12 @@ export const optionsEdge: Edge = {
     option('tuning.silenceMs', { silenceMs: Number.NaN }, 'that is no number'),
     option('tuning.silenceMs', { silenceMs: '5' }, 'that is a text'),
     option('tuning.silenceMs', { silenceMs: Number.POSITIVE_INFINITY }, 'that is infinite'),
+    option('tuning.streamBufferBytes', { streamBufferBytes: 2_000_000 }, 'without room for what is on its way', {
+      remedy: /at least 215722\d/,
+    }),
+    option('tuning.streamResumeAt', { streamResumeAt: 0.8 }, 'as high as the mark to pause', { remedy: /below/ }),
+    option('tuning.streamAbortAt', { streamAbortAt: 0.8 }, 'as low as the mark to pause', { remedy: /above/ }),
+    option('tuning.streamAbortAt', { streamAbortAt: 1.5 }, 'over the whole', { remedy: /at most 1/ }),
     option('tuning.__proto__', JSON.parse('{"__proto__": 5}'), 'that is a prototype', { names: /tuning/ }),
   ],
 }

@@ -2,6 +2,12 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const MiB = 1024 * 1024
 
+/**
+ * What may be on its way on one stream, bytes: yamux's window. Both ends of a connection must agree on it, so it cannot be
+ * set; it never grows, so that a bulk stream holds up others for one window only.
+ */
+export const STREAM_WINDOW_BYTES = 256 * 1024
+
 /** Every number of the runtime: its unit stands in its name (ms unless said otherwise), its reason beside it. */
 export const DEFAULTS = {
   /** A model thinks for long; most frameworks that chose 6 s had to raise it. */
@@ -161,7 +167,7 @@ export const DEFAULTS = {
   streamPauseAt: 0.8,
   /**
    * … to go on, and is given up because it did not listen. What is on its way when it pauses (a window of 256 KiB and a write)
-   * must fit between the first and the last of these: with them the buffer needs 2.5 MiB.
+   * must fit between the first and the last of these, so with them the buffer needs 2.1 MiB; less is refused.
    */
   streamResumeAt: 0.4,
   streamAbortAt: 0.95,

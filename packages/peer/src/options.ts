@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { checkName, HermesError } from '@hermes-peer/protocol'
-import { DEFAULTS, type Tunables } from './defaults.ts'
+import { DEFAULTS, STREAM_WINDOW_BYTES, type Tunables } from './defaults.ts'
 import type { AllowedAgent } from './identity/allow-list.ts'
 import type { MessageLogLine } from './telemetry/message-log.ts'
 
@@ -195,5 +195,24 @@ function tunablesOf(value: unknown): Tunables {
     if (typeof number !== 'number' || !Number.isFinite(number) || number <= 0)
       refuse(`tuning.${key}`, 'must be a positive number')
   }
-  return { ...DEFAULTS, ...(value as Partial<Tunables>) }
+  const tunables = { ...DEFAULTS, ...(value as Partial<Tunables>) }
+  checkStreamMarks(tunables)
+  return tunables
+}
+
+/** A writer that listens must never be given up for what was on its way when it was told to pause. */
+function checkStreamMarks({
+  streamBufferBytes,
+  streamPauseAt,
+  streamResumeAt,
+  streamAbortAt,
+  streamWriteBytes,
+}: Tunables) {
+  if (streamResumeAt >= streamPauseAt) refuse('tuning.streamResumeAt', `must be below streamPauseAt, ${streamPauseAt}`)
+  if (streamAbortAt <= streamPauseAt) refuse('tuning.streamAbortAt', `must be above streamPauseAt, ${streamPauseAt}`)
+  if (streamAbortAt > 1) refuse('tuning.streamAbortAt', 'is a share of streamBufferBytes: at most 1')
+  const least = Math.ceil((STREAM_WINDOW_BYTES + streamWriteBytes) / (streamAbortAt - streamPauseAt))
+  if (streamBufferBytes < least) {
+    refuse('tuning.streamBufferBytes', `must be at least ${least}: what is on its way when a writer pauses needs room`)
+  }
 }

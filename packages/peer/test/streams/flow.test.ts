@@ -5,7 +5,7 @@ import { count, counting, readAll, scene } from './scene.ts'
 const KiB = 1024
 const pad = 'x'.repeat(1000)
 /** A buffer small enough to be filled often. */
-const small = { streamBufferBytes: 512 * KiB }
+const small = { streamBufferBytes: 2200 * KiB }
 
 describe('F-20 slow reader: memory growth or silent loss', () => {
   it('a reader that does not ask makes the writer wait, and loses nothing when it goes on', async () => {

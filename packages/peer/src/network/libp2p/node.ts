@@ -9,7 +9,7 @@ import { ping } from '@libp2p/ping'
 import { tcp } from '@libp2p/tcp'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
-import { DEFAULTS } from '../../defaults.ts'
+import { DEFAULTS, STREAM_WINDOW_BYTES } from '../../defaults.ts'
 import { usableAddresses, withPeerId } from './addresses.ts'
 import { gossipOptions } from './gossip.ts'
 import type { GossipScore } from './gossip-score.ts'
@@ -22,8 +22,6 @@ import { lazyWindow } from './tuning/lazy-window.ts'
 const KiB = 1024
 const MINUTE = 60_000
 
-/** Yamux's first window, which both ends of a connection must agree on; it never grows, so that a bulk stream holds up others for one window only. */
-const WINDOW_BYTES = 256 * KiB
 /** What may wait in one stream for a handler that is not ready; more than a window cannot come from an honest peer. */
 const READ_BUFFER_BYTES = 1024 * KiB
 /** A caller that goes on sending although it was told to hold back loses the stream, not the process its memory. */
@@ -106,8 +104,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
           maxInboundStreams: MAX_STREAMS,
           maxOutboundStreams: MAX_STREAMS,
           streamOptions: {
-            initialStreamWindowSize: WINDOW_BYTES,
-            maxStreamWindowSize: WINDOW_BYTES,
+            initialStreamWindowSize: STREAM_WINDOW_BYTES,
+            maxStreamWindowSize: STREAM_WINDOW_BYTES,
             maxReadBufferLength: READ_BUFFER_BYTES,
             maxWriteBufferLength: WRITE_BUFFER_BYTES,
           },
