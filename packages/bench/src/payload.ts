@@ -1,2 +1,2 @@
 // biome-ignore lint/correctness/useImportExtensions: it is JavaScript, with its types beside it
-export { bigText, envelope } from '../floor/lib/payload.mjs'
+export { bigText, envelope, frame } from '../floor/lib/payload.mjs'

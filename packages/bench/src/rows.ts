@@ -16,13 +16,13 @@ export const ROWS: readonly RowEntry[] = [
     name: 'floor',
     label:
       'raw TCP, both messages signed and verified with Ed25519 (node:crypto); does not encrypt, route or deduplicate',
-    scenarios: ['latency', 'throughput', 'big', 'cold', 'idle'],
+    scenarios: ['latency', 'throughput', 'stream', 'big', 'cold', 'idle'],
     load: async () => (await import('./peers/floor.ts')).row,
   },
   {
     name: 'hermes-peer',
     label: 'a call by capability: routed, signed, encrypted, ordered, deduplicated, traced',
-    scenarios: ['latency', 'throughput', 'big', 'cold', 'idle', 'discovery', 'failover', 'journal'],
+    scenarios: ['latency', 'throughput', 'stream', 'big', 'cold', 'idle', 'discovery', 'failover', 'journal'],
     load: async () => (await import('./peers/hermes.ts')).row,
   },
 ]

@@ -6,7 +6,7 @@ describe('the command line', () => {
     const options = readOptions([])
     expect(options.rounds).toBe(3)
     expect(options.rows.map((row) => row.name)).toEqual(['floor', 'hermes-peer'])
-    expect(options.scenarios.size).toBe(8)
+    expect(options.scenarios.size).toBe(9)
   })
 
   it('takes rows and measurements by name', () => {

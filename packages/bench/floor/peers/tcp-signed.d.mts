@@ -1,4 +1,4 @@
-import type { Envelope } from '../../src/peers/peer.ts'
+import type { Envelope, Frame } from '../../src/peers/peer.ts'
 
 interface Address {
   port: number
@@ -12,6 +12,7 @@ declare const peer: {
   }): Promise<{ address: Address; close(): unknown }>
   startClient(context: { addresses: readonly Address[] }): Promise<{
     request(envelope: Envelope): Promise<Envelope>
+    stream(count: number, onFrame: (frame: Frame) => void): Promise<void>
     close(): unknown
   }>
 }

@@ -18,6 +18,7 @@ export const row: Row = {
     const client = await tcpSigned.startClient({ addresses: context.addresses.map((port) => ({ port: Number(port) })) })
     return {
       request: (envelope) => client.request(envelope),
+      stream: (count, onFrame) => client.stream(count, onFrame),
       knows: async () => {},
       close: async () => {
         client.close()

@@ -14,6 +14,13 @@ export interface Envelope {
   by?: string | undefined
 }
 
+/** One piece of a stream: 1,024 bytes of JSON (see `floor/lib/payload.mjs`). */
+export interface Frame {
+  id: string
+  seq: number
+  chunk: string
+}
+
 /** What the runner tells a server or a client process to be. */
 export interface RowContext {
   /** The capability that is served and called. */
@@ -39,6 +46,8 @@ export interface RowServer {
 export interface RowClient {
   /** Rejects when nobody serves `capability` (default: the one of the context), and when no answer came in time. */
   request(envelope: Envelope, capability?: string): Promise<Envelope>
+  /** Has the server send so many frames, each handed over in its order; resolves at the end that the server tells. */
+  stream(count: number, onFrame: (frame: Frame) => void): Promise<void>
   /** Resolves when `count` servers of the capability are known. */
   knows(count: number): Promise<void>
   close(): Promise<void>

@@ -28,7 +28,6 @@ export function renderReport(run: Run): string {
     `Medians of ${run.rounds} rounds, interleaved, ${run.seconds} s in all; ratio: hermes-peer ÷ ${BASE}. Only ratios travel between machines.`,
     `${cpu}, ${cores} cores, Node ${node}, load ${loadavg()[0]?.toFixed(1)}.`,
     ...run.rows.map((row) => `${row.name}: ${row.label}.`),
-    'Not in this slice: streams (aim ≥ 40,000 frames/s).',
   ]
   if (noise.length > 0) {
     const [usual, worst] = [quantile(noise, 0.5), Math.max(...noise)].map((share) => `${Math.round(share * 100)} %`)

@@ -30,6 +30,15 @@ export const LINES: readonly Line[] = [
   },
   { title: 'CPU of both ends per such call, µs', figure: 'throughput.cpuUs', digits: 0, better: 'less' },
   {
+    title: 'frames/s of one stream, 1 KB each',
+    figure: 'stream.perSecond',
+    digits: 0,
+    better: 'more',
+    target: { of: 'value', bound: 40_000 },
+  },
+  { title: '  time to its first frame, ms', figure: 'stream.firstMs', digits: 1, better: 'less' },
+  { title: '  CPU of both ends per frame, µs', figure: 'stream.cpuUs', digits: 1, better: 'less' },
+  {
     title: '1,000,000 bytes there and back, ms',
     figure: 'big.ms',
     digits: 1,

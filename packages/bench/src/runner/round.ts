@@ -88,6 +88,7 @@ async function measurePair(options: RoundOptions, folder: string): Promise<void>
   }
   await timed('throughput', { measure: 'throughput', ms: 700, warmMs: 100, inFlight: 64, pids })
   await timed('latency', { measure: 'latency', ms: 700, warmMs: 150, pids })
+  await timed('stream', { measure: 'stream', count: 10_000, ms: 700, pids })
   await timed('big', { measure: 'big', bytes: 1_000_000, ms: 300 })
   const journal = { measure: 'journal', folder: mkdtempSync(join(folder, 'journal-')), ms: 800, together: 64 } as const
   await timed('journal', journal)

@@ -4,6 +4,7 @@ import { failover } from './failover.ts'
 import { journal } from './journal.ts'
 import { latency } from './latency.ts'
 import type { Bench, Figures, Order } from './scenario.ts'
+import { stream } from './stream.ts'
 import { throughput } from './throughput.ts'
 
 export function measure(bench: Bench, order: Order): Promise<Figures> {
@@ -12,6 +13,8 @@ export function measure(bench: Bench, order: Order): Promise<Figures> {
       return latency(bench, order)
     case 'throughput':
       return throughput(bench, order)
+    case 'stream':
+      return stream(bench, order)
     case 'big':
       return big(bench, order)
     case 'journal':

@@ -1,6 +1,16 @@
 import type { RowClient } from '../peers/peer.ts'
 
-export const SCENARIOS = ['latency', 'throughput', 'big', 'cold', 'idle', 'discovery', 'failover', 'journal'] as const
+export const SCENARIOS = [
+  'latency',
+  'throughput',
+  'stream',
+  'big',
+  'cold',
+  'idle',
+  'discovery',
+  'failover',
+  'journal',
+] as const
 export type ScenarioName = (typeof SCENARIOS)[number]
 
 /** Orders to a client process: what to measure, with durations in ms. */
@@ -13,6 +23,7 @@ export type Order =
       readonly inFlight: number
       readonly pids: readonly number[]
     }
+  | { readonly measure: 'stream'; readonly count: number; readonly ms: number; readonly pids: readonly number[] }
   | { readonly measure: 'big'; readonly bytes: number; readonly ms: number }
   | { readonly measure: 'journal'; readonly folder: string; readonly ms: number; readonly together: number }
   | { readonly measure: 'discovery'; readonly capability: string; readonly ms: number }
