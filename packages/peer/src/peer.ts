@@ -1,5 +1,4 @@
 import {
-  type AnySchema,
   type Capability,
   checkAgainst,
   checkName,
@@ -9,7 +8,6 @@ import {
   type Manifest,
   newTraceId,
   type OutputOf,
-  type PartialOf,
 } from '@hermes-peer/protocol'
 import type {
   Answer,
@@ -32,20 +30,12 @@ import { served } from './calls/context.ts'
 import type { StopOptions } from './calls/drain.ts'
 import { emit } from './calls/emit.ts'
 import type { Provided } from './calls/job.ts'
-import { checkNullish } from './calls/nullish.ts'
 import { outputOf } from './calls/output.ts'
 import type { Session } from './calls/session.ts'
-import {
-  checkContract,
-  checkDrain,
-  checkHandler,
-  checkListener,
-  checkOffer,
-  checkPlain,
-  checkQuery,
-  checkTimes,
-} from './checks.ts'
+import { checkContract, checkDrain, checkHandler, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
 import type { ContextRef } from './context/store.ts'
+import { createListeners, type Listeners } from './listeners.ts'
+import { makeRequest, parseDeclared } from './make-request.ts'
 import { openSession } from './open-session.ts'
 import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
@@ -70,8 +60,7 @@ class AgentPeer implements Peer {
   readonly #telemetry
   readonly #ledger = createLedger()
   readonly #provided = new Map<string, { contract: Capability; handler: Provided['handler'] }>()
-  readonly #events = new Map<string, Set<(event: ReceivedEvent) => void>>()
-  readonly #topics = new Map<string, { listeners: Set<(event: ReceivedEvent) => void>; leave: () => void }>()
+  readonly #listeners: Listeners
   #runtime: Runtime | undefined
   #starting: Promise<this> | undefined
   #stopping: Promise<void> | undefined
@@ -84,6 +73,7 @@ class AgentPeer implements Peer {
     this.#settings = settings
     this.#seams = seams
     this.#telemetry = createTelemetry({ clock: seams.clock })
+    this.#listeners = createListeners({ telemetry: this.#telemetry })
     if (settings.messageLog) this.#stopLog = logMessages(this.#telemetry, settings.agentId, settings.messageLog)
   }
 
@@ -132,12 +122,12 @@ class AgentPeer implements Peer {
       telemetry: this.#telemetry,
       ledger: this.#ledger,
       provided: this.#provided,
-      deliver: (event) => this.#deliver(event),
+      deliver: (event) => this.#listeners.deliver(event),
     })
     try {
       this.#runtime = runtime
       await runtime.start()
-      for (const [topic, entry] of this.#topics) entry.leave = runtime.joinTopic(topic)
+      this.#listeners.start((topic) => runtime.joinTopic(topic))
     } catch (error) {
       this.#runtime = undefined
       this.#stopping = runtime.stop({ drainMs: 0, hurry: this.#hurry.signal }).catch(() => undefined)
@@ -157,7 +147,7 @@ class AgentPeer implements Peer {
   async #stop(drainMs: number): Promise<void> {
     await this.#starting?.catch(() => undefined)
     await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
-    for (const { leave } of this.#topics.values()) leave()
+    this.#listeners.stop()
     this.#stopped = true
     this.#stopLog()
   }
@@ -203,56 +193,17 @@ class AgentPeer implements Peer {
     options: CallOptions,
     sessionId?: string,
   ): Promise<Answer<C>> {
-    const { clock } = this.#seams
-    const since = clock.monotonic()
     const runtime = this.#running()
-    checkContract(contract, 'call')
-    checkPlain(contract)
-    const validated = checkAgainst(contract.schemas.input, input, 'input')
-    if (validated instanceof Promise) await validated
-    const spec = callSpec(
-      {
-        capability: contract.name,
-        effects: contract.effects,
-        input: input === undefined ? null : input,
-        inputSchema: contract.jsonSchemas.input,
-        options,
-        sessionId,
-        grant: runtime.contexts.store.grant,
-        served: served.getStore(),
-      },
-      { clock, random: this.#seams.random, tunables: this.#settings.tunables },
-    )
-    const { response, agentId, state } = await this.#carryOut(runtime, spec, options.signal).catch((error: unknown) =>
-      parseDeclared(contract, error),
-    )
-    const base = {
-      agent: agentId,
-      messageId: spec.messageId,
-      correlationId: spec.correlationId,
-      traceId: spec.traceId,
-      attempts: state.reports,
-      tookMs: clock.monotonic() - since,
-    }
-    const parse = async (schema: AnySchema | undefined, value: unknown, what: string): Promise<unknown> => {
-      if (!schema) return value
-      try {
-        return await checkNullish(schema, value, what, { code: 'INVALID_OUTPUT' })
-      } catch (error) {
-        throw HermesError.from(error).with({
-          message: `${agentId} answered ${contract.name} with what its contract does not allow: ${(error as Error).message}`,
-          messageId: spec.messageId,
-          traceId: spec.traceId,
-        })
-      }
-    }
-    const { output, partial } = contract.schemas
-    if (response.status === 'need_confirmation') {
-      const partialResult = (await parse(partial, response.partial_result, 'partial')) as PartialOf<C>
-      return { ...base, status: 'need_confirmation', output: undefined, partialResult }
-    }
-    const completed = (await parse(output, response.output, 'output')) as OutputOf<C>
-    return { ...base, status: 'completed', output: completed, partialResult: undefined }
+    const { clock, random } = this.#seams
+    return makeRequest(contract, input, options, {
+      clock,
+      random,
+      tunables: this.#settings.tunables,
+      sessionId,
+      grant: runtime.contexts.store.grant,
+      served: served.getStore(),
+      carryOut: (spec, signal) => this.#carryOut(runtime, spec, signal),
+    })
   }
 
   stream<C extends StreamingCapability>(contract: C, input: InputOf<C>, options: CallOptions = {}): ResultStream<C> {
@@ -350,33 +301,11 @@ class AgentPeer implements Peer {
   }
 
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void {
-    checkName('capability', name, 'event')
-    checkListener(receive, 'receive')
-    const listeners = this.#events.get(name) ?? new Set()
-    this.#events.set(name, listeners)
-    listeners.add(receive)
-    return () => {
-      listeners.delete(receive)
-      if (listeners.size === 0 && this.#events.get(name) === listeners) this.#events.delete(name)
-    }
+    return this.#listeners.onEvent(name, receive)
   }
 
   onTopic(topic: string, receive: (event: ReceivedEvent) => void): () => void {
-    checkName('topic', topic)
-    checkListener(receive, 'receive')
-    let entry = this.#topics.get(topic)
-    if (!entry) {
-      entry = { listeners: new Set(), leave: this.#runtime?.joinTopic(topic) ?? (() => undefined) }
-      this.#topics.set(topic, entry)
-    }
-    const joined = entry
-    joined.listeners.add(receive)
-    return () => {
-      joined.listeners.delete(receive)
-      if (joined.listeners.size > 0 || this.#topics.get(topic) !== joined) return
-      joined.leave()
-      this.#topics.delete(topic)
-    }
+    return this.#listeners.onTopic(topic, receive)
   }
 
   async find(query: Query, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<readonly Candidate[]> {
@@ -447,17 +376,6 @@ class AgentPeer implements Peer {
     }
   }
 
-  #deliver(event: ReceivedEvent): void {
-    const listeners = event.kind === 'topic' ? this.#topics.get(event.name)?.listeners : this.#events.get(event.name)
-    for (const listener of [...(listeners ?? [])]) {
-      try {
-        listener(event)
-      } catch (cause) {
-        this.#telemetry.emit('listener.failed', { where: `event ${event.name}`, cause })
-      }
-    }
-  }
-
   #running(): Runtime {
     // A handler that is let end needs the calls it makes.
     const draining = !this.#stopped && (served.getStore()?.path.length ?? 0) > 0
@@ -465,14 +383,4 @@ class AgentPeer implements Peer {
     if (!this.#runtime) throw new HermesError('NOT_STARTED')
     return this.#runtime
   }
-}
-
-/** Data of a declared error arrives as the contract's schema parses it. */
-async function parseDeclared(contract: Capability, thrown: unknown): Promise<never> {
-  const error = HermesError.from(thrown)
-  const schema = error.declared && contract.schemas.errors[error.declared.name]
-  if (!error.declared || !schema) throw error
-  const { name, data } = error.declared
-  const parsed = await checkAgainst(schema, data, `data of ${name}`, { code: 'INVALID_OUTPUT' })
-  throw error.with({ declared: { name, data: parsed } })
 }

@@ -17,6 +17,7 @@ import { createAskRuntime } from './calls/system.ts'
 import { createTaskProvider, type TaskProvider } from './calls/tasks/provider.ts'
 import { createTasks, type Tasks } from './calls/tasks/tasks.ts'
 import type { BuiltIn } from './calls/unqueued.ts'
+import { createBroadcasts } from './delivery/broadcasts.ts'
 import { createDedup } from './delivery/dedup.ts'
 import { hearHeartbeat } from './delivery/heartbeat.ts'
 import { createInbox, type Inbox } from './delivery/inbox.ts'
@@ -329,6 +330,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     },
   })
 
+  const receiveBroadcast = createBroadcasts({ network: networkName, clock, tunables, telemetry, dedup })
   const streamed = { links, network, outbox, inbox, dedup, pending, server, clock, random, tunables, telemetry }
   const streaming: Streaming = createStreaming(streamed)
   const keeper = createKeeper({
@@ -489,6 +491,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       void beacon.announce()
     },
 
-    joinTopic: createTopics({ networkName, network, inbox, directory, telemetry, deliver }),
+    joinTopic: createTopics({ networkName, network, receiveBroadcast, directory, telemetry, deliver }),
   }
 }

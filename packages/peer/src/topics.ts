@@ -1,7 +1,8 @@
 import { broadcastTopic, decodePayload, deepFreeze, HermesError, LIMITS, readEventPayload } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
 import type { StoredEvent } from './calls/stored-events.ts'
-import type { Inbox, Incoming } from './delivery/inbox.ts'
+import type { ReceiveBroadcast } from './delivery/broadcasts.ts'
+import type { Incoming } from './delivery/inbox.ts'
 import type { Directory } from './directory/directory.ts'
 import type { Network } from './network/network.ts'
 import type { Telemetry } from './telemetry/events.ts'
@@ -9,7 +10,7 @@ import type { Telemetry } from './telemetry/events.ts'
 export interface TopicsOptions {
   readonly networkName: string
   readonly network: Network
-  readonly inbox: Inbox
+  readonly receiveBroadcast: ReceiveBroadcast
   readonly directory: Directory
   readonly telemetry: Telemetry
   deliver(event: ReceivedEvent): void
@@ -19,12 +20,12 @@ export interface TopicsOptions {
 export type JoinTopic = (topic: string) => () => void
 
 export function createTopics(options: TopicsOptions): JoinTopic {
-  const { networkName, network, inbox, directory, telemetry, deliver } = options
+  const { networkName, network, receiveBroadcast, directory, telemetry, deliver } = options
   return (topic) =>
     network.subscribe(broadcastTopic(networkName, topic), ({ data }) => {
       try {
         if (data.length > LIMITS.broadcast) throw new HermesError('LIMIT_EXCEEDED')
-        const { header, payload, from, contentType } = inbox.receiveBroadcast(topic, data, (sender, fingerprint) => {
+        const { header, payload, from, contentType } = receiveBroadcast(topic, data, (sender, fingerprint) => {
           const entry = directory.get(sender)
           return entry?.key.fingerprint === fingerprint ? entry.key : undefined
         })

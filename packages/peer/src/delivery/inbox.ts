@@ -1,15 +1,11 @@
 import {
-  type ContentType,
   checkOpening,
   decodeFrame,
   decodeHeader,
   type Header,
   HermesError,
-  MAX_SINGLE_FRAME,
   type MessageType,
   type ProvenFrame,
-  type PublicKey,
-  Reader,
   type RootMemory,
   type SingleFrame,
   verifyEnvelope,
@@ -46,13 +42,6 @@ export interface Incoming {
   readonly expiresAt: number
 }
 
-export interface Broadcast {
-  readonly header: Header
-  readonly payload: Uint8Array
-  readonly from: string
-  readonly contentType: ContentType
-}
-
 /** What opens a stream, verified but for a payload that is yet to come. */
 export interface Opening {
   readonly incoming: Incoming
@@ -83,12 +72,6 @@ export interface Inbox {
   receiveOpening(link: Link, body: Uint8Array): Opening
   /** Verifies the last word on a stream; throws the refusal. */
   receiveEnd(link: Link, body: Uint8Array): Incoming
-  /** Verifies a broadcast; throws the refusal. */
-  receiveBroadcast(
-    topic: string,
-    frame: Uint8Array,
-    keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined,
-  ): Broadcast
   /** A link is up: its sender's window begins, or goes on. `only`: no other link of that agent is left to deliver. */
   linked(link: Link, only: boolean): void
   seenEpoch(agentId: string): number
@@ -222,49 +205,6 @@ class EnvelopeInbox implements Inbox {
       receivedAt,
       expiresAt: header.expires_at - link.offsetMs + tunables.clockToleranceMs,
     }
-  }
-
-  receiveBroadcast(
-    topic: string,
-    bytes: Uint8Array,
-    keyOf: (agentId: string, fingerprint: string) => PublicKey | undefined,
-  ): Broadcast {
-    const { network, tunables, dedup, telemetry } = this.#options
-    const reader = new Reader(bytes)
-    const frame = decodeFrame(reader.part(MAX_SINGLE_FRAME, 'the frame'))
-    reader.end('the frame')
-    if (frame.tag === 2 || frame.hops.length > 0)
-      throw new HermesError('MALFORMED', { message: 'a broadcast is one envelope without hops' })
-    const header = decodeHeader(frame.header)
-    const from = header.sender.agent_id
-    const key = keyOf(from, header.sender.key)
-    if (!key) throw new HermesError('NOT_ALLOWED', { message: `the key of ${from} is not known` })
-    const leaf = verifyEnvelope(frame, key, this.#roots)
-    verifyPayload(header, frame)
-    if (header.network !== network) throw new HermesError('WRONG_NETWORK')
-    if (!('topic' in header.recipient) || header.recipient.topic !== topic) throw new HermesError('WRONG_RECIPIENT')
-    // Without a link nobody has measured the clock of its sender.
-    judgeTime(header, { now: this.#options.clock.now(), offsetMs: 0, toleranceMs: tunables.maxClockOffsetMs })
-    const work = { messageType: header.message_type, capability: undefined, payloadSha256: header.payload_sha256 }
-    if (dedup.find(from, header.message_id))
-      throw new HermesError('MESSAGE_CONFLICT', { message: 'a broadcast that was seen before' })
-    const record = dedup.begin(from, header.message_id, work, header.expires_at + tunables.maxClockOffsetMs, '')
-    if (!record) throw new HermesError('BUSY')
-    record.state = 'done'
-    dedup.settle(from, record)
-    if (telemetry.wants('envelope.received')) {
-      telemetry.emit('envelope.received', {
-        messageType: header.message_type,
-        from,
-        leaf,
-        sequence: 0,
-        bytes: header.payload_size,
-        messageId: header.message_id,
-        correlationId: header.correlation_id,
-        traceId: header.trace_id,
-      })
-    }
-    return { header, payload: frame.payload, from, contentType: header.content_type }
   }
 
   /** Who sent it, and that every byte is as it was signed. Returns the leaf. */

@@ -2,6 +2,7 @@ import { isHermesError, MAX_SINGLE_FRAME, Reader } from '@hermes-peer/protocol'
 import { manualClock } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
+import { createBroadcasts, type ReceiveBroadcast } from '../../src/delivery/broadcasts.ts'
 import { createDedup } from '../../src/delivery/dedup.ts'
 import { createInbox, type Inbox } from '../../src/delivery/inbox.ts'
 import { createArrivals } from '../../src/forwarding/arrivals.ts'
@@ -16,6 +17,7 @@ const keyOf = publicKeys()
 
 interface Scene {
   inbox: Inbox
+  hear: ReceiveBroadcast
   link: Link
   /** What became of each frame: accepted, or the code of its refusal. */
   verdicts: string[]
@@ -31,6 +33,12 @@ function scene(link: Read = receiver.link): Scene {
   const told: string[] = []
   telemetry.events.on('envelope.refused', ({ code }) => verdicts.push(code))
   const { dedupIdsPerSender, dedupBytesPerSender, dedupIdsPerNode } = DEFAULTS
+  const dedup = createDedup({
+    now: () => clock.now(),
+    idsPerSender: dedupIdsPerSender,
+    bytesPerSender: dedupBytesPerSender,
+    idsPerNode: dedupIdsPerNode,
+  })
   const accept = (): unknown => verdicts.push('accepted')
   const remote = {
     agentId: link.agent_id,
@@ -46,12 +54,7 @@ function scene(link: Read = receiver.link): Scene {
     clock,
     tunables: DEFAULTS,
     telemetry,
-    dedup: createDedup({
-      now: () => clock.now(),
-      idsPerSender: dedupIdsPerSender,
-      bytesPerSender: dedupBytesPerSender,
-      idsPerNode: dedupIdsPerNode,
-    }),
+    dedup,
     foreign: createArrivals({
       agentId: receiver.agent_id,
       networkName: receiver.network,
@@ -81,7 +84,8 @@ function scene(link: Read = receiver.link): Scene {
     },
   })
   inbox.linked(fake, true)
-  return { inbox, link: fake, verdicts, told }
+  const hear = createBroadcasts({ network: receiver.network, clock, tunables: DEFAULTS, telemetry, dedup })
+  return { inbox, hear, link: fake, verdicts, told }
 }
 
 function bodyOf(vector: Read): Uint8Array {
@@ -140,7 +144,7 @@ describe('an inbox', () => {
 describe('a broadcast', () => {
   const hear = (vector: Read): string => {
     try {
-      scene().inbox.receiveBroadcast(vector.topic, unhex(vector.bytes), (agentId) => keyOf(agentId))
+      scene().hear(vector.topic, unhex(vector.bytes), (agentId) => keyOf(agentId))
       return 'accepted'
     } catch (error) {
       if (isHermesError(error)) return error.code
@@ -153,9 +157,9 @@ describe('a broadcast', () => {
   })
 
   it('is heard once', () => {
-    const { inbox } = scene()
+    const at = scene()
     const [{ bytes, topic }] = broadcasts
-    const twice = () => inbox.receiveBroadcast(topic, unhex(bytes), (agentId) => keyOf(agentId))
+    const twice = () => at.hear(topic, unhex(bytes), (agentId) => keyOf(agentId))
     twice()
     expect(twice).toThrow(expect.objectContaining({ code: 'MESSAGE_CONFLICT' }))
   })
