@@ -5,16 +5,16 @@ import type { JsonObject, JsonValue } from './value.ts'
 /** Where a task stands. `submitted` is the caller's own view while nobody has acknowledged it, and never travels. */
 export type TaskState = 'accepted' | 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled' | 'interrupted'
 
-const STATES: ReadonlySet<unknown> = new Set<TaskState>([
+export const TASK_ENDS = ['completed', 'failed', 'cancelled', 'interrupted'] as const satisfies readonly TaskState[]
+export const TASK_STATES = [
   'accepted',
   'working',
   'input_required',
-  'completed',
-  'failed',
-  'cancelled',
-  'interrupted',
-])
-const ENDS: ReadonlySet<unknown> = new Set<TaskState>(['completed', 'failed', 'cancelled', 'interrupted'])
+  ...TASK_ENDS,
+] as const satisfies readonly TaskState[]
+
+const STATES: ReadonlySet<unknown> = new Set(TASK_STATES)
+const ENDS: ReadonlySet<unknown> = new Set(TASK_ENDS)
 
 /** Whether nothing more happens to a task in that state. */
 export function isTaskEnd(state: TaskState): boolean {
@@ -125,7 +125,7 @@ export function readTaskWatchOutput(payload: JsonValue): TaskWatchOutput {
   return fields as unknown as TaskWatchOutput
 }
 
-const QUESTION_ID = /^q[1-9][0-9]{0,15}$/
+export const QUESTION_ID = /^q[1-9][0-9]{0,15}$/
 
 /** Returns its number. */
 function checkEvent(value: JsonValue, before: number, within: readonly string[]): number {
@@ -138,6 +138,7 @@ function checkEvent(value: JsonValue, before: number, within: readonly string[])
       break
     case 'progress':
       checkFraction(event, within)
+      checkNote(event, within)
       break
     case 'partial':
       if (event.data === undefined) refuse('data', 'is missing', within)
@@ -151,6 +152,7 @@ function checkEvent(value: JsonValue, before: number, within: readonly string[])
     case 'snapshot':
       checkState(event, within)
       if (event.fraction !== undefined) checkFraction(event, within)
+      checkNote(event, within)
       if (!Array.isArray(event.questions)) refuse('questions', 'is not a list', within)
       for (const question of event.questions as readonly JsonValue[])
         checkQuestion(objectOf(question, 'a question'), within)
@@ -173,9 +175,12 @@ function checkState(event: JsonObject, within: readonly string[]): void {
   if (!STATES.has(event.state)) refuse('state', 'is not a state of a task', within)
 }
 
-function checkFraction({ fraction, note }: JsonObject, within: readonly string[]): void {
+function checkFraction({ fraction }: JsonObject, within: readonly string[]): void {
   if (typeof fraction !== 'number' || !(fraction >= 0 && fraction <= 1))
     refuse('fraction', 'is not a number from 0 to 1', within)
+}
+
+function checkNote({ note }: JsonObject, within: readonly string[]): void {
   if (note !== undefined && typeof note !== 'string') refuse('note', 'is not a text', within)
 }
 

@@ -1,6 +1,8 @@
 import { MAX_HOPS, MAX_PATH } from '../envelope/header-types.ts'
 import {
+  ACK_SCHEMA,
   CANCEL_SCHEMA,
+  END_SCHEMA,
   ERROR_SCHEMA,
   EVENT_SCHEMA,
   HEARTBEAT_SCHEMA,
@@ -103,6 +105,8 @@ export const ENVELOPE_SCHEMA = published('envelope', 'JSON view of an envelope',
     payloadOf('error', 'error'),
     payloadOf('cancel', 'cancel'),
     payloadOf('heartbeat', 'heartbeat'),
+    payloadOf('ack', 'ack'),
+    payloadOf('end', 'end'),
   ],
   $defs: {
     request: part(REQUEST_SCHEMA),
@@ -111,5 +115,7 @@ export const ENVELOPE_SCHEMA = published('envelope', 'JSON view of an envelope',
     error: part(ERROR_SCHEMA),
     cancel: part(CANCEL_SCHEMA),
     heartbeat: part(HEARTBEAT_SCHEMA),
+    ack: part(ACK_SCHEMA),
+    end: part(END_SCHEMA),
   },
 })

@@ -7,7 +7,7 @@ import {
   TOOL_CALL_ID,
   TOOL_NAME,
 } from '../payload/tool-call.ts'
-import { closed, id, integer, published, text } from './vocabulary.ts'
+import { closed, hex, id, integer, published, text } from './vocabulary.ts'
 
 // The payload conventions as JSON Schema. The readers in ../payload accept the same, which a test holds them to.
 
@@ -47,6 +47,29 @@ export const HEARTBEAT_SCHEMA = published(
   'Payload of a heartbeat',
   closed({ time: integer(0), reply: { type: 'boolean' }, received: integer(0) }, ['time', 'reply', 'received']),
 )
+
+export const ACK_SCHEMA = published(
+  'ack',
+  'Payload of an ack',
+  closed({ status: { const: 'stored' }, task_id: id('task_id') }, ['status']),
+)
+
+export const END_SCHEMA = published('end', 'Payload of the end of a stream', {
+  ...closed(
+    {
+      status: { enum: ['completed', 'failed'] },
+      count: integer(0),
+      running_hash: hex(64),
+      output: anything,
+      error: object,
+    },
+    ['status', 'count', 'running_hash'],
+  ),
+  if: { properties: { status: { const: 'failed' } } },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { required: ['error'], properties: { output: false } },
+  else: { properties: { error: false } },
+})
 
 export const TOOL_CALL_SCHEMA = published(
   'tool_call',

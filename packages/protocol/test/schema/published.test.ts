@@ -10,11 +10,21 @@ import {
   readRequestPayload,
   readResponsePayload,
 } from '../../src/payload/conventions.ts'
+import { readEndPayload } from '../../src/payload/end.ts'
+import {
+  readAckPayload,
+  readTaskAnswerInput,
+  readTaskCancelInput,
+  readTaskWatchInput,
+  readTaskWatchOutput,
+} from '../../src/payload/tasks.ts'
 import { readToolCall } from '../../src/payload/tool-call.ts'
 import type { JsonValue } from '../../src/payload/value.ts'
 import {
+  ACK_SCHEMA,
   CANCEL_SCHEMA,
   createSchemaGuard,
+  END_SCHEMA,
   ENVELOPE_SCHEMA,
   ERROR_SCHEMA,
   EVENT_SCHEMA,
@@ -23,6 +33,10 @@ import {
   MANIFEST_SCHEMA,
   REQUEST_SCHEMA,
   RESPONSE_SCHEMA,
+  TASK_CANCEL_SCHEMA,
+  TASK_INPUT_SCHEMA,
+  TASK_NEWS_SCHEMA,
+  TASK_WATCH_SCHEMA,
   TOOL_CALL_SCHEMA,
   toJsonView,
 } from '../../src/schema/index.ts'
@@ -34,6 +48,12 @@ const all = {
   EVENT_SCHEMA,
   CANCEL_SCHEMA,
   HEARTBEAT_SCHEMA,
+  ACK_SCHEMA,
+  END_SCHEMA,
+  TASK_WATCH_SCHEMA,
+  TASK_NEWS_SCHEMA,
+  TASK_INPUT_SCHEMA,
+  TASK_CANCEL_SCHEMA,
   TOOL_CALL_SCHEMA,
   ERROR_SCHEMA,
   MANIFEST_SCHEMA,
@@ -147,9 +167,11 @@ describe('the JSON view of an envelope', () => {
 })
 
 describe('the schemas of payloads and their readers', () => {
+  const TASK = 'task_abcdefghij012345'
   type Described = { readonly properties: object }
   const value = fc.constantFrom<JsonValue>(
     ...['completed', 'need_confirmation', 'msg_abcdefghij012345', 'x', '', 0, 1, -1, 1.5, 2 ** 40, true, null, [], {}],
+    ...['stored', 'failed', 'task_abcdefghij012345', 'q1', 'q0', 'a'.repeat(64), 'working', [1]],
     ...[{ max_attempts: 1 }, { max_attempts: 0 }, { max_attempts: 2, backoff_ms: 5 }, { max_attempts: 2, x: 1 }],
   )
   const rows: [name: string, schema: Described, read: (value: JsonValue) => unknown, sound: JsonValue][] = [
@@ -158,6 +180,13 @@ describe('the schemas of payloads and their readers', () => {
     ['event', EVENT_SCHEMA, readEventPayload, { data: 1 }],
     ['cancel', CANCEL_SCHEMA, readCancelPayload, { message_id: 'msg_abcdefghij012345', expires_at: 1 }],
     ['heartbeat', HEARTBEAT_SCHEMA, readHeartbeatPayload, { time: 1, reply: true, received: 0 }],
+    ['ack', ACK_SCHEMA, readAckPayload, { status: 'stored' }],
+    ['end', END_SCHEMA, readEndPayload, { status: 'completed', count: 1, running_hash: 'a'.repeat(64) }],
+    ['failed end', END_SCHEMA, readEndPayload, { status: 'failed', count: 0, running_hash: 'a'.repeat(64), error: {} }],
+    ['task watch', TASK_WATCH_SCHEMA, readTaskWatchInput, { task_id: TASK, after: 0 }],
+    ['task news', TASK_NEWS_SCHEMA, readTaskWatchOutput, { task_id: TASK, state: 'working', events: [] }],
+    ['task input', TASK_INPUT_SCHEMA, readTaskAnswerInput, { task_id: TASK, question_id: 'q1', answer: 1 }],
+    ['task cancel', TASK_CANCEL_SCHEMA, readTaskCancelInput, { task_id: TASK }],
     ['tool call', TOOL_CALL_SCHEMA, readToolCall, { tool_call_id: 'c', name: 'x', input: {}, timeout_ms: 1 }],
   ]
   it.each(rows)('accept the same %s payloads', (_, schema, read, sound) => {
@@ -187,6 +216,42 @@ describe('the schemas of payloads and their readers', () => {
       { numRuns: 1_500 },
     )
     expect(Math.min(counts.sound, counts.not)).toBeGreaterThan(50)
+  })
+
+  /** One event of each type, and a later type that this version does not know. */
+  const told: [type: string, event: Record<string, JsonValue>][] = [
+    ['state', { state: 'working' }],
+    ['progress', { fraction: 0.5, note: '一半' }],
+    ['partial', { data: null }],
+    ['question', { question_id: 'q1', data: '?' }],
+    ['answered', { question_id: 'q1' }],
+    ['snapshot', { state: 'input_required', fraction: 1, note: 'x', questions: [{ question_id: 'q1', data: 1 }] }],
+    ['end', { state: 'completed', message_type: 'response', payload: {} }],
+    ['handed_on', {}],
+  ]
+  it.each(told)('accept the same events of a task: %s', (type, event) => {
+    const guard = createSchemaGuard(TASK_NEWS_SCHEMA)
+    const both = (one: Record<string, JsonValue | undefined>): boolean => {
+      const news = JSON.parse(JSON.stringify({ task_id: TASK, state: 'working', events: [one] }))
+      let reads = true
+      try {
+        readTaskWatchOutput(news)
+      } catch (error) {
+        if (!isHermesError(error)) throw error
+        reads = false
+      }
+      expect(guard.check(news).ok, JSON.stringify(one)).toBe(reads)
+      return reads
+    }
+    const sound = { n: 1, at: 0, type, ...event }
+    expect(both(sound)).toBe(true)
+    const wrong = ['no such', -1, 2, null, [{}], [{ question_id: 'q0', data: 1 }]]
+    for (const field of Object.keys(sound)) {
+      expect(both({ ...sound, [field]: undefined })).toBe(
+        (type === 'snapshot' && ['fraction', 'note'].includes(field)) || (type === 'progress' && field === 'note'),
+      )
+      for (const value of wrong) both({ ...sound, [field]: value })
+    }
   })
 
   it('errors as they are sent fit their schema', () => {
