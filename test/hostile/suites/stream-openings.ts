@@ -104,6 +104,20 @@ describe('streams under attack: who may open one', () => {
     await asBefore(victim, raw, link)
   })
 
+  it('whose link has gone since the stream was opened is refused', async () => {
+    const world = scene()
+    const { victim, raw, link, runs } = await attacked(world)
+    const stream = await open(raw, victim)
+    const { frame } = streaming(link, 3)
+    stream.send(frame.subarray(0, 50))
+    link.stream.close()
+    await victim.until('link.down')
+    stream.send(frame.subarray(50))
+    expect(await victim.until('stream.refused')).toMatchObject({ code: 'NOT_ALLOWED' })
+    expect(runs.started).toBe(0)
+    expect(world.escaped).toEqual([])
+  })
+
   it('an opening that never comes gives its place back after its time', async () => {
     const world = scene()
     const { victim, raw, link } = await attacked(world, { tuning: { streamOpenMs: 300 } })

@@ -131,6 +131,21 @@ describe('streams under attack: payloads that travel apart', () => {
     await asBefore(victim, raw, link)
   })
 
+  it('a payload that trickles has no longer than its work, and then holds no share any more', async () => {
+    const world = scene()
+    const { victim, raw, link } = await attacked(world)
+    const crafted = apart(link, payload, { timeout_ms: 400, payload_size: 64 * MiB })
+    const stream = await open(raw, victim)
+    stream.send(crafted.frame)
+    let index = 0
+    const trickle = setInterval(() => stream.send(encodeData(++index, Buffer.from('x'))), 20)
+    const told = await link.answerTo(crafted).finally(() => clearInterval(trickle))
+    expect(told.payload).toMatchObject({ error_code: 'TIMEOUT' })
+    expect(victim.served).toEqual([])
+    await eventually(() => victim.of('stream.ended').length === 1, 'its end')
+    await asBefore(victim, raw, link)
+  })
+
   it('an answer that nobody has asked for is refused before its payload', async () => {
     const world = scene()
     const { victim, raw, link } = await attacked(world)

@@ -55,16 +55,21 @@ export function createStreamServer(options: StreamServerOptions): StreamServer {
     }
   }
 
-  /** The same envelope with its whole payload. */
-  const whole = async (stream: Stream, incoming: Incoming): Promise<Incoming> => {
-    const { header, from } = incoming
+  /** The same envelope with its whole payload, which has no longer than the work itself to come. */
+  const whole = async (stream: Stream, incoming: Incoming, wanted = () => true): Promise<Incoming> => {
+    const { header, from, receivedAt, budgetMs } = incoming
     const release = reserve(from, header.payload_size)
     stream.expect({ alsoWrites: header.call_type === 'stream' })
+    const withinMs = Math.min(budgetMs, tunables.streamTimeoutMs)
+    const timer = clock.after(receivedAt + withinMs - clock.monotonic(), () =>
+      stream.abort(new HermesError('TIMEOUT', { message: `the payload did not come whole within ${withinMs} ms` })),
+    )
     try {
       const progress = progressOf({ telemetry, tunables, header, agentId: from, direction: 'in' })
-      const payload = await collectPayload(stream, incoming, { inbox, clock, tunables, progress })
+      const payload = await collectPayload(stream, incoming, { inbox, clock, tunables, progress, wanted })
       return { ...incoming, payload }
     } finally {
+      clock.clear(timer)
       release()
     }
   }
@@ -138,7 +143,7 @@ export function createStreamServer(options: StreamServerOptions): StreamServer {
       return
     }
     try {
-      const complete = await whole(stream, incoming)
+      const complete = await whole(stream, incoming, () => attempt() !== undefined)
       stream.close()
       if (!pending.answer(complete)) telemetry.emit('answer.late', { from, inReplyTo: leaf })
     } catch (thrown) {

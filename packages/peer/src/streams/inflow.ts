@@ -15,7 +15,7 @@ import { ByteQueue } from '../link/byte-queue.ts'
 
 /** What whoever reads a stream gets of it. */
 export type Piece = Extract<Chunk, { kind: 'data' | 'end' }>
-/** What is done at once, whoever reads. */
+/** What needs no reader: done as soon as it is at the front, so behind data that waits it waits too. */
 export type Steering = Extract<Chunk, { kind: 'pause' | 'resume' | 'abort' }>
 
 /**
@@ -36,7 +36,7 @@ export interface Inflow {
   readonly chain: ChunkChain
   /** Bytes of data so far. */
   readonly bytes: number
-  /** Chunks that came after the end, which were ignored. */
+  /** Chunks that came after the end, which were ignored; what steers is heard for as long as the other side may write. */
   readonly extra: number
   readonly paused: boolean
 }
@@ -71,6 +71,8 @@ class BufferedInflow implements Inflow {
   #closed: HermesError | undefined
   #failed: HermesError | undefined
   #ended = false
+  /** What came after the end was no chunk: nothing behind it can be told apart. */
+  #deaf = false
 
   constructor(options: InflowOptions) {
     this.#options = options
@@ -79,7 +81,7 @@ class BufferedInflow implements Inflow {
 
   push(bytes: Uint8Array): void {
     if (this.#failed) return
-    if (this.#ended) {
+    if (this.#deaf) {
       this.extra++
       return
     }
@@ -134,13 +136,29 @@ class BufferedInflow implements Inflow {
     asker?.reject(reason)
   }
 
-  /** Takes from the front what steers, and one piece for whoever asks. */
   #pump(): void {
+    try {
+      this.#cut()
+    } catch (error) {
+      if (!this.#ended) throw error
+      this.#deaf = true
+      this.extra++
+      this.#queue = new ByteQueue()
+    }
+  }
+
+  /** Takes from the front what steers, and one piece for whoever asks. */
+  #cut(): void {
     const queue = this.#queue
     for (;;) {
-      if (this.#failed || this.#ended) return
+      if (this.#failed) return
       const judged = judgeChunk(queue.peek(CHUNK_HEAD))
       if (!judged) return
+      if (this.#ended && !judged.steers) {
+        if (!queue.take(judged.whole)) return
+        this.extra++
+        continue
+      }
       if (!judged.steers && !this.expecting) {
         throw new HermesError('MALFORMED', { message: 'data came from the side that has none to send' })
       }
@@ -150,6 +168,7 @@ class BufferedInflow implements Inflow {
       const chunk = decodeChunk(sent.subarray(readUvarint(sent, 0)?.end ?? 0))
       if (chunk.kind === 'data' || chunk.kind === 'end') {
         this.#hand(chunk, sent)
+        if (chunk.kind === 'end') continue
         return
       }
       this.#options.steer(chunk)
@@ -163,8 +182,6 @@ class BufferedInflow implements Inflow {
     } else {
       this.#ended = true
       this.expecting = false
-      if (this.#queue.size > 0) this.extra++
-      this.#queue = new ByteQueue()
     }
     const asker = this.#asker
     this.#asker = undefined

@@ -11,6 +11,7 @@ import {
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Inbox, Incoming } from '../delivery/inbox.ts'
+import { ByteQueue } from '../link/byte-queue.ts'
 import type { Piece } from './inflow.ts'
 import type { Stream } from './stream.ts'
 
@@ -46,18 +47,22 @@ export interface PayloadOptions {
   readonly tunables: Tunables
   /** Told of every piece: bytes so far. */
   progress(bytes: number): void
+  /** Gives up when nobody waits for it any more. Default: somebody does. */
+  wanted?(): boolean
 }
 
 /**
  * Collects a payload that travels apart. Nothing is allocated by what its header says: it grows by what comes. Throws
- * `PAYLOAD_MISMATCH` when more, less or other bytes come, `STREAM_BROKEN` when they end too early.
+ * `PAYLOAD_MISMATCH` when more, less or other bytes come, `STREAM_BROKEN` when they end too early, `CANCELLED` when nobody
+ * wants it.
  */
 export async function collectPayload(
   stream: Stream,
   { header }: Pick<Incoming, 'header'>,
-  { inbox, clock, tunables, progress }: PayloadOptions,
+  { inbox, clock, tunables, progress, wanted = () => true }: PayloadOptions,
 ): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
+  // Put together as they come: a payload in chunks of one byte must not cost an object for each.
+  const bytes = new ByteQueue()
   const hash = sha256Pieces()
   let size = 0
   const mismatch = (what: string) =>
@@ -71,15 +76,16 @@ export async function collectPayload(
       if (end.status !== 'completed') throw new HermesError('STREAM_BROKEN', { message: 'the payload was given up' })
       break
     }
+    if (!wanted()) throw new HermesError('CANCELLED', { message: 'nobody waits for the payload any more' })
     size += piece.bytes.length
     if (size > header.payload_size) throw mismatch('goes on')
     hash.add(piece.bytes)
-    pieces.push(piece.bytes)
+    bytes.push(piece.bytes)
     progress(size)
   }
   if (size !== header.payload_size) throw mismatch(`ended after ${size} bytes`)
   if (hash.digest() !== header.payload_sha256) throw mismatch('has another hash')
-  return Buffer.concat(pieces, size)
+  return bytes.take(size) as Uint8Array
 }
 
 /**

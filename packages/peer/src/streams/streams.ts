@@ -152,7 +152,13 @@ class StreamTable implements Streams {
     const timer = clock.after(tunables.streamOpenMs, () =>
       refuse(new HermesError('TIMEOUT', { message: `no opening came within ${tunables.streamOpenMs} ms` })),
     )
-    const begin = (body: Uint8Array, from: Link): void => {
+    const begin = (body: Uint8Array): void => {
+      // The link may have gone, or been replaced, since the channel came.
+      const from = this.#linkOf(channel)
+      if (this.#stopped || !from) {
+        refuse(this.#stopped ?? new HermesError('NOT_ALLOWED', { message: 'a stream of a peer that has no link' }))
+        return
+      }
       let opening: Opening
       try {
         opening = inbox.receiveOpening(from, body)
@@ -178,11 +184,11 @@ class StreamTable implements Streams {
           driven.received(bytes)
           return
         }
-        if (over || !link) return
+        if (over) return
         queue.push(bytes)
         try {
           const body = queue.part(MAX_SINGLE_FRAME)
-          if (body) begin(body, link)
+          if (body) begin(body)
         } catch (error) {
           refuse(HermesError.from(error, 'MALFORMED'))
         }

@@ -7,6 +7,13 @@ import { count, counting, scene } from './scene.ts'
 const KiB = 1024
 const pad = 'x'.repeat(1000)
 const echo = capability('echo', { description: 'Echoes.', input: z.number(), output: z.number(), effects: 'none' })
+const pages = capability('pages', {
+  description: 'Yields so many pages of a book.',
+  input: z.object({ book: z.string(), count: z.number() }),
+  output: z.number(),
+  yields: z.string(),
+  effects: 'none',
+})
 const ask = capability('ask', { description: 'Asks back.', input: z.number(), output: z.number(), effects: 'none' })
 
 describe('F-14 control traffic stuck behind data', () => {
@@ -50,6 +57,36 @@ describe('F-14 control traffic stuck behind data', () => {
     const resumed = events.of('counter', 'stream.flow').find((event) => !event.paused && event.at >= at)
     expect(resumed).toBeDefined()
     expect(net.timeline.now() - at).toBeLessThan(1000)
+  })
+
+  it('a reader whose input was large can make its writer wait too, and is heard when it gives up', async () => {
+    let made = 0
+    let aborted: string | undefined
+    const provide = (peer: Peer): unknown =>
+      peer.provide(pages, async function* ({ book, count }, { signal }) {
+        signal.addEventListener('abort', () => {
+          aborted = signal.reason.code
+        })
+        for (made = 0; made < count; made++) yield pad
+        return book.length
+      })
+    const { net, desk, events } = await scene(
+      {},
+      { tuning: { streamBufferBytes: 2200 * KiB }, others: { library: provide } },
+    )
+    const stream = desk.stream(pages, { book: '书'.repeat(600_000), count: 8000 })
+    const iterator = stream[Symbol.asyncIterator]()
+    expect(await net.until(iterator.next())).toMatchObject({ value: pad })
+    await net.advance('5s')
+    const waiting = made
+    await net.advance('5s')
+    expect(made).toBe(waiting)
+    expect(waiting).toBeLessThan(3000)
+    expect(events.of('library', 'stream.flow')).toMatchObject([{ side: 'writer', paused: true }])
+    for (let read = 1; read < 4000; read++) await net.until(iterator.next())
+    stream.cancel()
+    await net.advance('1s')
+    expect(aborted).toBe('CANCELLED')
   })
 
   it('a handler that calls its caller back is answered while a thousand calls wait at both', async () => {
