@@ -12,8 +12,6 @@ export const STREAM_WINDOW_BYTES = 256 * 1024
 export const DEFAULTS = {
   /** A model thinks for long; most frameworks that chose 6 s had to raise it. */
   callTimeoutMs: MINUTE,
-  /** A call that has passed its deadline is ended this much later at the latest. */
-  deadlineGraceMs: 250,
   /** On one machine or in one site a dial takes milliseconds; a dead host must not eat the call. */
   dialTimeoutMs: 2 * SECOND,
   /** Four messages and two signatures; the rest is for slow networks. */
@@ -194,9 +192,8 @@ export const DEFAULTS = {
   presenceWindowMs: 10 * SECOND,
   /** Agents kept in the directory; the longest silent go first. */
   directoryAgents: 10_000,
-  /** Provider look-ups are repeated after this, and used up to the second age when the DHT cannot be reached. */
+  /** Provider look-ups are repeated after this. */
   lookupFreshMs: 30 * SECOND,
-  lookupStaleMs: 2 * MINUTE,
   /** A look-up ends after this, or at once when enough was found. */
   lookupTimeoutMs: 3 * SECOND,
   /** A manifest asked over a link. */

@@ -312,7 +312,10 @@ class AgentPeer implements Peer {
     const runtime = this.#running()
     checkQuery(query)
     return this.#limited(options, async (signal) => {
-      const { candidates } = await runtime.router.rank({ ...query, path: served.getStore()?.path ?? [] }, { signal })
+      const { candidates } = await runtime.router.rank(
+        { ...query, path: served.getStore()?.path ?? [] },
+        { signal, complete: true },
+      )
       return candidates
     })
   }

@@ -29,8 +29,11 @@ export type { Entry } from './entry.ts'
 export interface Directory {
   get(agentId: string): Entry | undefined
   all(): Iterable<Entry>
-  /** Agents that may serve a query, with their manifests where they can be had; looked up in the DHT when too little is known. */
-  find(query: Query, options: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Entry[]>
+  /**
+   * Agents that may serve a query, looked up in the DHT when too little is known. Manifests that are not at hand are fetched, and
+   * waited for only while no agent is described that could serve it, or if all of them are wanted (`complete`).
+   */
+  find(query: Query, options: FindOptions): Promise<readonly Entry[]>
   /**
    * A link to a known agent, dialled when there is none. A failed dial makes its addresses suspect: they are looked up again once
    * within the call. Rejects with `PEER_UNREACHABLE` or a code of the handshake.
@@ -47,6 +50,13 @@ export interface Directory {
   unlinked(agentId: string, graceful: boolean): void
   start(): void
   stop(): void
+}
+
+export interface FindOptions {
+  readonly signal: AbortSignal
+  /** Asks the DHT again, however fresh its last answer. */
+  readonly fresh?: boolean
+  readonly complete?: boolean
 }
 
 export interface DirectoryOptions {
@@ -125,7 +135,7 @@ class AgentDirectory implements Directory {
     this.#hopes.clear()
   }
 
-  async find(query: Query, options: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Entry[]> {
+  async find(query: Query, options: FindOptions): Promise<readonly Entry[]> {
     const { capability, agent } = query
     let found = this.#matching(query)
     if (capability) {
@@ -141,11 +151,12 @@ class AgentDirectory implements Directory {
       return entry ? [entry] : []
     }
     const undescribed = found.filter(({ manifest, status }) => !manifest && status !== 'offline')
-    if (undescribed.length > 0) {
-      await Promise.all(
-        undescribed.map(({ agentId }) => withSignal(this.manifest(agentId), options.signal).catch(() => undefined)),
-      )
-    }
+    const described = undescribed.map(({ agentId }) =>
+      withSignal(this.manifest(agentId), options.signal).catch(() => undefined),
+    )
+    // One that cannot be dialled must not hold up what another one can do.
+    const able = found.some(({ manifest, status }) => manifest && (status === 'online' || status === 'suspect'))
+    if (!able || options.complete) await Promise.all(described)
     return found
   }
 
@@ -345,6 +356,7 @@ class AgentDirectory implements Directory {
   }
 
   async #ask(agentId: string): Promise<Manifest> {
+    const told = this.#entries.get(agentId)?.manifestSerial ?? 0
     const link = await this.reach(agentId)
     const document = await this.#options.askManifest(agentId, undefined)
     const manifest = openManifest(document, link.remote.key)
@@ -360,6 +372,11 @@ class AgentDirectory implements Directory {
       const there = entry.status === 'online' || entry.status === 'suspect'
       if (there && before !== offered(entry).join()) this.#report('changed', entry)
       this.#wake()
+      // A newer one was spoken of while this one was on its way.
+      if (entry.manifestSerial > Math.max(told, manifest.serial)) {
+        entry.manifest = undefined
+        return this.#ask(agentId)
+      }
     }
     return manifest
   }

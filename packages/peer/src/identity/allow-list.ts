@@ -26,8 +26,9 @@ export function allowListFile(
   path: string,
   options: { monotonic: () => number; report: (text: string) => void },
 ): Trust {
-  let agents = parseAllowList(read(path), path)
+  // Before it is read: what changes meanwhile is noticed the next time.
   let stamp = stampOf(path)
+  let agents = parseAllowList(read(path), path)
   let looked = options.monotonic()
   const current = (): ReadonlyMap<string, string> => {
     if (options.monotonic() - looked < 1000) return agents
@@ -135,7 +136,12 @@ function read(path: string): unknown {
   }
 }
 
+/** Another text whenever the file may have changed, or can no longer be looked at. */
 function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : 'gone'
+  try {
+    const stat = statSync(path)
+    return `${stat.mtimeMs} ${stat.size} ${stat.ino}`
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'gone'
+  }
 }

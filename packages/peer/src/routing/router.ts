@@ -2,7 +2,7 @@ import { type CapabilityEntry, HermesError } from '@hermes-peer/protocol'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Directory, Entry } from '../directory/directory.ts'
+import type { Directory, Entry, FindOptions } from '../directory/directory.ts'
 import type { Random } from '../random.ts'
 import type { Breaker, BreakerState } from './breaker.ts'
 import type { Measured, Measurements } from './measure.ts'
@@ -28,8 +28,8 @@ export interface Ranking {
 /** Finds who could serve a call, filters, ranks and explains. */
 export interface Router {
   /** Rejects with `NO_CANDIDATE` or `CALL_CYCLE` that carry the whole explanation in `details.candidates`. */
-  choose(need: Need, options: { signal: AbortSignal; fresh?: boolean }): Promise<readonly Candidate[]>
-  rank(need: Need, options: { signal: AbortSignal; fresh?: boolean }): Promise<Ranking>
+  choose(need: Need, options: FindOptions): Promise<readonly Candidate[]>
+  rank(need: Need, options: FindOptions): Promise<Ranking>
   /** The capability as the agent's manifest describes it, if that is known. */
   entry(agentId: string, capability: string): CapabilityEntry | undefined
   /** The interaction's last call went there; `plan`: it answered with a plan that waits for confirmation, so the next one goes there too. */
@@ -148,8 +148,11 @@ export function createRouter(options: RouterOptions): Router {
   return {
     rank,
     async choose(need, options_) {
-      const { candidates } = await rank(need, options_)
-      const usable = candidates.filter((candidate) => candidate.usable)
+      let { candidates } = await rank(need, options_)
+      const fits = ({ usable }: Candidate): boolean => usable
+      // Those whose manifests are still on their way may be the ones that fit.
+      if (!candidates.some(fits)) ({ candidates } = await rank(need, { ...options_, complete: true }))
+      const usable = candidates.filter(fits)
       if (usable.length > 0) return usable.slice(0, tunables.candidatesKept)
       throw allFail(need, candidates, breaker) ?? nobody(need, candidates)
     },

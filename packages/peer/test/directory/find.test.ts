@@ -28,6 +28,22 @@ describe('finding', () => {
     expect(log.asked).toEqual(['a'])
   })
 
+  it('waits for nobody who cannot be dialled while another one can do the work', async () => {
+    const { find, reachable, manifests, directory, clock, hanging } = directing()
+    reachable.set('a', '/ip4/127.0.0.1/tcp/4001/p2p/a')
+    manifests.set('a', manifestOf('a', ['work']))
+    directory.heard(report('a'))
+    expect(names(await find({ capability: 'work' }))).toEqual(['a'])
+    hanging.add('b')
+    directory.heard(report('b'))
+    const before = clock.monotonic()
+    expect(names(await find({ capability: 'work' }))).toEqual(['a', 'b'])
+    expect(clock.monotonic() - before).toBe(0)
+    expect(names(await find({ capability: 'work' }, { complete: true }))).toEqual(['a', 'b'])
+    expect(clock.monotonic() - before).toBeGreaterThanOrEqual(2000)
+    expect(directory.get('b')?.status).toBe('offline')
+  })
+
   it('goes on without a manifest that cannot be had', async () => {
     const { find, directory } = directing()
     directory.heard(report('a'))
@@ -147,6 +163,20 @@ describe('manifests', () => {
     await advance(1)
     expect(log.asked).toHaveLength(2)
     expect(directory.get('a')?.manifest?.capabilities.map(({ name }) => name)).toEqual(['other'])
+  })
+
+  it('are asked for again when a newer one was spoken of while the older was on its way', async () => {
+    const { manifests, directory, up, whileAsking, log, advance } = directing()
+    manifests.set('a', manifestOf('a', ['work'], 1))
+    whileAsking(async () => {
+      whileAsking(async () => undefined)
+      manifests.set('a', manifestOf('a', ['work', 'more'], 2))
+      directory.heard(report('a', { manifest_serial: 2, capabilities: ['work', 'more'] }))
+    })
+    up('a')
+    await advance(1)
+    expect(log.asked).toHaveLength(2)
+    expect(directory.get('a')?.manifest?.serial).toBe(2)
   })
 
   it('never fall back to a lower serial', async () => {

@@ -12,7 +12,7 @@ import {
 import { manualClock } from '@hermes-peer/testkit'
 import type { WatchChange } from '../../src/api.ts'
 import { DEFAULTS, type Tunables } from '../../src/defaults.ts'
-import { createDirectory } from '../../src/directory/directory.ts'
+import { createDirectory, type FindOptions } from '../../src/directory/directory.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
 import type { Trust } from '../../src/identity/trust.ts'
 import type { Link } from '../../src/link/link.ts'
@@ -86,6 +86,8 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
   /** Addresses at which an agent answers. */
   const reachable = new Map<string, string>()
   const manifests = new Map<string, SignedDocument>()
+  /** Agents whose dial takes 2 s, and fails. */
+  const hanging = new Set<string>()
   const log = {
     dials: [] as LinkTarget[],
     lookups: 0,
@@ -94,6 +96,7 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     duplicates: [] as HermesError[],
   }
   let found: readonly FoundPeer[] = []
+  let asking = async (_: string): Promise<void> => undefined
 
   const linkOf = (
     agentId: string,
@@ -118,6 +121,8 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
       log.dials.push(target)
       // Never at once: a dial takes at least a turn.
       await Promise.resolve()
+      if (target.agentId !== undefined && hanging.has(target.agentId))
+        await new Promise<void>((resolve) => clock.after(2000, resolve))
       for (const [agentId, address] of reachable) {
         const meant = target.agentId === agentId || target.peerId === peerIdNamed(agentId)
         if (meant && target.addresses.includes(address)) return up(agentId)
@@ -145,6 +150,7 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     async askManifest(agentId) {
       log.asked.push(agentId)
       const document = manifests.get(agentId)
+      await asking(agentId)
       if (!document) throw new HermesError('TIMEOUT')
       return document
     },
@@ -168,7 +174,7 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     const stop = directory.watch(query, ({ type, agentId }: WatchChange) => changes.push(`${agentId} ${type}`))
     return { changes, stop }
   }
-  const find = (query: Parameters<typeof directory.find>[0], more: { signal?: AbortSignal; fresh?: boolean } = {}) =>
+  const find = (query: Parameters<typeof directory.find>[0], more: Partial<FindOptions> = {}) =>
     clock.timeline.runUntil(directory.find(query, { signal: new AbortController().signal, ...more }))
   directory.start()
   return {
@@ -177,12 +183,17 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     telemetry,
     reachable,
     manifests,
+    hanging,
     log,
     up,
     down,
     watch,
     find,
     advance: (ms: number) => clock.timeline.advance(ms),
+    /** What happens between the question for a manifest and its answer. */
+    whileAsking: (what: typeof asking) => {
+      asking = what
+    },
     setProviders: (...peers: FoundPeer[]) => {
       found = peers
     },

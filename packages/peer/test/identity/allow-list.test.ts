@@ -1,4 +1,4 @@
-import { rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { toBase64url } from '@hermes-peer/protocol'
 import { manualClock } from '@hermes-peer/testkit'
@@ -107,6 +107,15 @@ describe('an allow list file', () => {
     await clock.timeline.advance('1s')
     expect(admits('c')).toBe(true)
     expect(admits('a')).toBe(false)
+  })
+
+  it('that becomes a folder keeps the old list', async () => {
+    const { clock, admits, reports, path } = listed(fileOf('a'))
+    rmSync(path)
+    mkdirSync(path)
+    await clock.timeline.advance('1s')
+    expect(admits('a')).toBe(true)
+    expect(reports.length).toBeGreaterThan(0)
   })
 
   it('must be there and right the first time', () => {
