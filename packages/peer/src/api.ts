@@ -113,6 +113,11 @@ export interface CallContext<C extends Capability = Capability> {
    * `NO_CANDIDATE` when it does not provide the capability, `PEER_UNREACHABLE`, `BUSY`, `PAYLOAD_TOO_LARGE`, `INVALID_OPTION`. Then
    * the handler may choose another, or answer itself; uncaught, the caller is told. Once it has resolved, nothing that this handler
    * returns or throws reaches the caller.
+   *
+   * A task resolves once the next agent has stored it: from then on it is there, belongs to whoever submitted it, and its owner's
+   * questions about it pass through this agent. Until then it is sent again, across lost links and restarts of either side, for
+   * as long as this handler's budget or `timeoutMs` lasts; the next agent's refusal rejects it. After `TIMEOUT` that agent may have
+   * it all the same: with effects `once` it then goes to no other (`INVALID_OPTION`).
    */
   forward(target: ForwardTarget, options?: ForwardOptions): Promise<HandedOn>
 }
@@ -199,7 +204,7 @@ export interface TaskQuestionOf<C extends Capability> {
   answer(answer: AnswerOf<C>): Promise<void>
 }
 
-/** News of a task, in order. `n` counts all of them: hand it to `updates` to go on from there. */
+/** News of a task, in order. `n` grows from one to the next (it leaps where the task is handed on): hand it to `updates` to go on from there. */
 export type TaskUpdate<C extends Capability> = { readonly n: number; readonly at: Date } & (
   | { readonly type: 'state'; readonly state: TaskState }
   | { readonly type: 'progress'; readonly fraction: number; readonly note: string | undefined }
@@ -220,7 +225,7 @@ export interface WaitOptions {
 export interface TaskHandle<C extends Capability = Capability> {
   /** `task_…`: what `peer.task` takes after a restart. */
   readonly id: string
-  /** The agent that works on it. */
+  /** The agent that works on it: where it has been handed on, the one that was last heard to. */
   readonly agent: string
   /** False while it is only written down here and sent again and again, until it is acknowledged or expires after a day. */
   readonly acknowledged: boolean

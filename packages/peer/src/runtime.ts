@@ -214,6 +214,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     tunables,
     telemetry,
+    forwarding: () => forwarding,
     provided: (name) => server.provided(name),
   })
   const storedEvents = createStoredEvents({
@@ -253,6 +254,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ask,
     ...common,
     maxEnvelopeBytes,
+    handedTasks: taskProvider.handed,
     rank: (need, how) => router.rank(need, how),
   })
   const server = createServer({

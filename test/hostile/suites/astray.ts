@@ -83,7 +83,9 @@ describe('an envelope', () => {
       ['with a hop that another has signed', 'BAD_HOPS', { signer: third }],
       ['with the same hop twice', 'BAD_HOPS', { copies: 2 }],
       ['by more hops than it allows', 'TTL_EXPIRED', { draft: { max_hops: 0 } }],
-      ['a submit, which this version does not hand on yet', 'FORWARDING_UNSUPPORTED', { draft: SUBMIT }],
+      ['a submit to a third node', 'BAD_HOPS', { hop: { next: 'third' }, draft: SUBMIT }],
+      ['a submit with a hop that another has signed', 'BAD_HOPS', { signer: third, draft: SUBMIT }],
+      ['a submit by more hops than it allows', 'TTL_EXPIRED', { draft: { ...SUBMIT, max_hops: 0 } }],
     ])('%s: refused', async (_, code, change) => {
       const link = await fresh()
       const before = victim.served.length

@@ -17,6 +17,8 @@ export type AskRuntime = (
     signal?: AbortSignal | undefined
     traceId?: string
     sessionId?: string
+    /** As `Draft.maxHops`. */
+    maxHops?: number
     /** Told who made the answer: along hops that may be another agent than the one at the other end of the link. */
     answeredBy?: (agentId: string) => void
   },
@@ -30,7 +32,7 @@ export function createAskRuntime(options: {
 }): AskRuntime {
   const { outbox, pending, clock, random } = options
   const bytes = (length: number) => random.bytes(length)
-  return (link, capability, input, { timeoutMs, signal, traceId, sessionId, answeredBy }) =>
+  return (link, capability, input, { timeoutMs, signal, traceId, sessionId, maxHops, answeredBy }) =>
     new Promise((resolve, reject) => {
       let attempt: PendingAttempt | undefined
       const end = (finish: () => void): void => {
@@ -64,6 +66,7 @@ export function createAskRuntime(options: {
           timeoutMs,
           priority: 5,
           sessionId,
+          maxHops,
           // Housekeeping must not wait behind a gap in the work.
           ordered: false,
         },

@@ -12,6 +12,8 @@ export type BuiltIn = (input: unknown, asker: Asker) => unknown
 /** Who asks for a built-in, and in which life and session. */
 export interface Asker {
   readonly agentId: string
+  /** Names the attempt. */
+  readonly leaf: string
   readonly offsetMs: number
   readonly epoch: number
   readonly sessionId: string | undefined
@@ -43,12 +45,16 @@ export function createUnqueued({
   storedEvents,
   event,
 }: UnqueuedOptions): Unqueued {
+  const send = ({ header, leaf, link }: Incoming, outcome: Outcome): void => {
+    const neighbour = link.remote.agentId
+    responder.answer(neighbour, leaf, header, bounded(outcome, responder.limit(neighbour)))
+  }
+  const refuse = (incoming: Incoming, error: unknown): void =>
+    send(incoming, errorOutcome(HermesError.from(error), incoming.header.content_type))
+
   const answer = (incoming: Incoming, name: string): void => {
     const { header, from, leaf, payload, link, via } = incoming
     const builtIn = builtIns.get(name)
-    const neighbour = link.remote.agentId
-    const send = (outcome: Outcome): void =>
-      responder.answer(neighbour, leaf, header, bounded(outcome, responder.limit(neighbour)))
     const tell = (output: unknown): void => {
       let outcome: Outcome
       try {
@@ -56,23 +62,23 @@ export function createUnqueued({
       } catch (error) {
         outcome = errorOutcome(HermesError.from(error), header.content_type)
       }
-      send(outcome)
+      send(incoming, outcome)
     }
-    const refuse = (error: unknown): void => send(errorOutcome(HermesError.from(error), header.content_type))
     try {
       if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
       const { input } = readRequestPayload(decodePayload(header.content_type, payload))
       const output = builtIn(input, {
         agentId: from,
+        leaf,
         offsetMs: link.offsetMs,
         epoch: header.epoch,
         sessionId: header.session_id,
         direct: via.length === 0,
       })
-      if (output instanceof Promise) output.then(tell, refuse)
+      if (output instanceof Promise) output.then(tell, (error: unknown) => refuse(incoming, error))
       else tell(output)
     } catch (error) {
-      refuse(error)
+      refuse(incoming, error)
     }
   }
   return {
@@ -82,9 +88,12 @@ export function createUnqueued({
         answer(incoming, name)
         return
       }
-      void passed.then((asked) => {
-        if (!asked) answer(incoming, name)
-      })
+      passed.then(
+        (asked) => {
+          if (!asked) answer(incoming, name)
+        },
+        (error: unknown) => refuse(incoming, error),
+      )
     },
     event(incoming) {
       const { header, from, payload, leaf } = incoming

@@ -44,7 +44,8 @@ export function acceptForeign(incoming: ForeignIncoming, options: InboxOptions, 
   const { header, from, leaf, offsetMs, toleranceMs } = incoming
   const { network, clock, dedup, events, telemetry } = options
   if (header.network !== network) throw new HermesError('WRONG_NETWORK')
-  if (header.epoch < seenEpoch) {
+  // A task outlives the life of its owner: whoever hands it on may come long after, and it is known by its id until it expires.
+  if (header.epoch < seenEpoch && header.message_type !== 'submit') {
     throw new HermesError('STALE_EPOCH', { message: `life ${header.epoch} of ${from}, life ${seenEpoch} is known` })
   }
   judgeTime(header, { now: clock.now(), offsetMs, toleranceMs })
@@ -68,8 +69,7 @@ export function acceptForeign(incoming: ForeignIncoming, options: InboxOptions, 
     events.cancel(incoming)
     return
   }
-  if (header.message_type === 'submit') throw new HermesError('FORWARDING_UNSUPPORTED')
   const record = dedup.find(from, header.message_id)
   if (record) events.duplicate(incoming, record)
-  else events.admitted(incoming)
+  else if (header.message_type !== 'submit' || !events.resubmitted(incoming)) events.admitted(incoming)
 }

@@ -108,7 +108,8 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
         link,
         frame,
         via,
-        budgetMs: Math.min(last, header.timeout_ms),
+        // The time of a submit is that for its ack; how long the task may take, its forwarder says.
+        budgetMs: header.message_type === 'submit' ? last : Math.min(last, header.timeout_ms),
         receivedAt,
         expiresAt: header.expires_at - offsetMs + toleranceMs,
         offsetMs,

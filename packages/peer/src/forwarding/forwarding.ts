@@ -5,7 +5,7 @@ import {
   HermesError,
   isHermesError,
   type PublicKey,
-  readRequestPayload,
+  readResponsePayload,
   type SigningKey,
 } from '@hermes-peer/protocol'
 import type { ForwardOptions, ForwardTarget, HandedOn } from '../api.ts'
@@ -21,13 +21,15 @@ import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Need, Ranking } from '../routing/router.ts'
-import { withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type ArrivalsOptions, createArrivals } from './arrivals.ts'
 import { createHopSender, type HopSender, idsOf, sizeOf, withHops } from './hop-sender.ts'
 import { type Ask, createKeys, type Keys } from './keys.ts'
 import { createOwnWords, type OwnWords } from './own-words.ts'
+import { createPassOn, type HandedTasks, type PassOn } from './pass-on.ts'
+import { haveProofs } from './proofs.ts'
 import { chooseNext } from './target.ts'
+import { createTaskHandOn, type TaskHandOn, type TaskPiece } from './task-hand-on.ts'
 import { createWays, type Way, type Ways } from './ways.ts'
 
 export interface ForwardingOptions {
@@ -48,6 +50,8 @@ export interface ForwardingOptions {
   readonly telemetry: Telemetry
   readonly rank: (need: Need, options: { signal: AbortSignal }) => Promise<Ranking>
   readonly maxEnvelopeBytes: number
+  /** Tasks that are elsewhere now. */
+  readonly handedTasks: HandedTasks
 }
 
 /** Work that a handler has been started with, as far as handing it on needs to know it. */
@@ -66,6 +70,10 @@ export interface Forwarding {
   readonly keys: Pick<Keys, 'keep' | 'document'>
   /** Sends the message being served on. Rejects before anything is sent. */
   handOn(piece: Piece, target: ForwardTarget, options: ForwardOptions): Promise<HandedOn>
+  /** Hands a task on, as `TaskHandOn` says. */
+  handOnTask(piece: TaskPiece, target: ForwardTarget, options: ForwardOptions): Promise<HandedOn>
+  /** Goes on handing a task to the agent that an earlier life has chosen. */
+  resumeTask(piece: TaskPiece, agentId: string): Promise<void>
   /** What the originator is told when a handler lets a failed handing-on end it; undefined for any other throw. */
   told(thrown: unknown): HermesError | undefined
   /** Another attempt of work that was handed on. Throws the refusal. */
@@ -74,8 +82,7 @@ export interface Forwarding {
   cancel(incoming: Incoming, record: WorkRecord): void
   /** The neighbour that it came from needs it no longer; false when nothing of it came from there. */
   withdrawn(neighbour: string, messageId: string): boolean
-  /** Passes a question about work on to who has that work. Resolves with false when that cannot be asked. */
-  passOn(incoming: Incoming, name: string): Promise<boolean> | undefined
+  readonly passOn: PassOn
   /** The last link of an agent is gone. */
   lost(agentId: string, reason: HermesError): void
   /** An agent has begun a later life than `epoch`. */
@@ -105,6 +112,8 @@ class HopForwarding implements Forwarding {
   readonly #ways: Ways
   readonly #own: OwnWords
   readonly #hops: HopSender
+  readonly #tasks: TaskHandOn
+  readonly passOn: PassOn
   /** Errors thrown to handlers here: only these are told as they are. */
   readonly #refusals = new WeakSet<HermesError>()
 
@@ -125,6 +134,13 @@ class HopForwarding implements Forwarding {
       keyOf: (other) => directory.keyOf(other),
       ask,
     })
+    const common = { ...options, ways: this.#ways, hops: this.#hops, keys: this.keys }
+    this.#tasks = createTaskHandOn(common)
+    this.passOn = createPassOn({
+      ...common,
+      linkTo: (next) => this.#nextOf({ next }),
+      hopLeft: (incoming) => this.#hopLeft(incoming),
+    })
     this.foreign = createArrivals({
       agentId,
       networkName,
@@ -142,9 +158,22 @@ class HopForwarding implements Forwarding {
     return this.#ways.size
   }
 
-  async handOn(piece: Piece, target: ForwardTarget, options: ForwardOptions): Promise<HandedOn> {
+  handOn(piece: Piece, target: ForwardTarget, options: ForwardOptions): Promise<HandedOn> {
+    return this.#marked(this.#handOn(piece, target, options))
+  }
+
+  handOnTask(piece: TaskPiece, target: ForwardTarget, options: ForwardOptions): Promise<HandedOn> {
+    return this.#marked(this.#tasks.handOn(piece, target, options).then((next) => new Mark(next)))
+  }
+
+  async resumeTask(piece: TaskPiece, agentId: string): Promise<void> {
+    await this.#marked(this.#tasks.resume(piece, agentId).then((next) => new Mark(next)))
+  }
+
+  /** What it rejects with may be told to the originator as it is. */
+  async #marked(handing: Promise<Mark>): Promise<HandedOn> {
     try {
-      return (await this.#handOn(piece, target, options)) as unknown as HandedOn
+      return (await handing) as unknown as HandedOn
     } catch (error) {
       const refusal = HermesError.from(error)
       this.#refusals.add(refusal)
@@ -165,14 +194,14 @@ class HopForwarding implements Forwarding {
     const wanted = Math.min(piece.deadline, clock.monotonic() + (options.timeoutMs ?? Number.POSITIVE_INFINITY))
     const candidates = await chooseNext({ incoming, self, target, options, rank: (need) => rank(need, { signal }) })
     const link = await this.#reach(candidates, incoming, signal)
-    await this.#haveProofs(incoming, signal)
+    await haveProofs(this.keys, incoming, incoming.link, signal)
     still(piece)
     if (link.state !== 'open') {
       throw new HermesError('PEER_UNREACHABLE', { message: `the link to ${link.remote.agentId} was lost` })
     }
     // The attempt that joined last is the one that the originator waits for now.
     const attempts = [incoming, ...(record.latest ? [record.latest] : [])]
-    this.#hops.send(incoming, link, record, wanted - clock.monotonic())
+    this.#hops.send(incoming, link, { back: incoming.link, record, budgetMs: wanted - clock.monotonic() })
     const { agentId, epoch } = link.remote
     record.state = 'forwarded'
     record.next = { agentId, epoch }
@@ -207,18 +236,10 @@ class HopForwarding implements Forwarding {
     throw last ?? new HermesError('PEER_UNREACHABLE')
   }
 
-  /** The next agent may ask us for the manifests of those that the message has come by. */
-  async #haveProofs({ link, from, via }: Incoming, signal: AbortSignal): Promise<void> {
-    if (link.state === 'closed') return
-    const missing = [...new Set([from, ...via])].filter((agentId) => !this.keys.document(agentId))
-    if (missing.length === 0) return
-    await withSignal(Promise.all(missing.map((agentId) => this.keys.learn(link, agentId))), signal)
-  }
-
   /** For what nobody waits for here: a failure is told back along the hops. */
   #sendQuietly(incoming: Incoming, link: Link, record: WorkRecord, budgetMs: number): void {
     try {
-      this.#hops.send(incoming, link, record, budgetMs)
+      this.#hops.send(incoming, link, { back: incoming.link, record, budgetMs })
     } catch (error) {
       this.#own.tell(incoming.link, incoming.header, incoming.leaf, HermesError.from(error))
     }
@@ -243,7 +264,8 @@ class HopForwarding implements Forwarding {
       })
     }
     this.#hopLeft(incoming)
-    this.#hops.send(incoming, link, record, incoming.budgetMs - (clock.monotonic() - incoming.receivedAt))
+    const budgetMs = incoming.budgetMs - (clock.monotonic() - incoming.receivedAt)
+    this.#hops.send(incoming, link, { back: incoming.link, record, budgetMs })
     telemetry.emit('dedup.joined', { ...idsOf(header), from })
   }
 
@@ -251,7 +273,7 @@ class HopForwarding implements Forwarding {
     const link = this.#nextOf(record)
     if (!link) return
     const { header, frame } = incoming
-    if (frame.hops.length < header.max_hops) this.#hops.send(incoming, link, undefined, header.timeout_ms)
+    if (frame.hops.length < header.max_hops) this.#hops.send(incoming, link, { budgetMs: header.timeout_ms })
     else this.#own.giveUp(link, header, record.expiresAt)
   }
 
@@ -261,36 +283,6 @@ class HopForwarding implements Forwarding {
     )
     for (const way of gone) this.#abandon(way)
     return gone.length > 0
-  }
-
-  passOn(incoming: Incoming, name: string): Promise<boolean> | undefined {
-    if (name !== 'hermes.outcome') return undefined
-    const { dedup, tunables, directory, clock } = this.#options
-    const { header, from, payload } = incoming
-    let asked: unknown
-    try {
-      asked = readRequestPayload(decodePayload(header.content_type, payload)).input
-    } catch {
-      return undefined
-    }
-    const id = (asked as { message_id?: unknown } | null)?.message_id
-    const record = typeof id === 'string' ? dedup.find(from, id) : undefined
-    const next = record?.next
-    if (record?.state !== 'forwarded' || !next) return undefined
-    const run = async (): Promise<boolean> => {
-      this.#hopLeft(incoming)
-      // Who asks has a few seconds: a link that does not come back at once is none.
-      const stop = new AbortController()
-      const timer = clock.after(tunables.dialTimeoutMs, () => stop.abort())
-      const link = await Promise.resolve(this.#nextOf(record) ?? directory.reach(next.agentId, stop.signal)).finally(
-        () => clock.clear(timer),
-      )
-      if (link.remote.epoch !== next.epoch || incoming.link.state === 'closed') return false
-      const left = incoming.budgetMs - (clock.monotonic() - incoming.receivedAt)
-      this.#hops.send(incoming, link, undefined, Math.min(left, tunables.outcomeTimeoutMs))
-      return true
-    }
-    return run().catch(() => false)
   }
 
   lost(agentId: string, reason: HermesError): void {
@@ -323,9 +315,15 @@ class HopForwarding implements Forwarding {
   }
 
   /** An answer, verified as far as it can be here, goes on as it came. */
-  #pass(way: Way, { frame, header, link }: Arrived, leaf: string): void {
+  #pass(way: Way, arrived: Arrived, leaf: string): void {
+    const { frame, header, link } = arrived
     const { links, outbox, dedup, telemetry } = this.#options
-    // An ack is not the end of a request, and nothing here asks for one.
+    if (way.taken) {
+      this.#ways.end(way)
+      way.taken({ is: 'answered', arrived })
+      return
+    }
+    // An ack is not the end of a request.
     if (header.message_type !== 'response' && header.message_type !== 'error') {
       telemetry.emit('answer.late', { from: link.remote.agentId, inReplyTo: way.leaf })
       return
@@ -357,8 +355,9 @@ class HopForwarding implements Forwarding {
     const { record } = way
     const originator = way.header.sender.agent_id
     const direct = way.back.agentId === originator
-    const arrived = direct && record ? () => dedup.settle(originator, record) : undefined
-    outbox.pass(back, withHops(frame, []), header, leaf, arrived)
+    const fetched = direct && record ? () => dedup.settle(originator, record) : undefined
+    outbox.pass(back, withHops(frame, []), header, leaf, fetched)
+    if (way.taskId !== undefined && header.message_type === 'response') this.#newsPassed(way, way.taskId, arrived)
     if (telemetry.wants('forward.answered')) {
       telemetry.emit('forward.answered', {
         ...idsOf(header),
@@ -369,8 +368,22 @@ class HopForwarding implements Forwarding {
     }
   }
 
+  #newsPassed({ header }: Way, taskId: string, { header: answer, frame }: Arrived): void {
+    try {
+      const { output } = readResponsePayload(decodePayload(answer.content_type, frame.payload))
+      this.#options.handedTasks.passed(header.sender.agent_id, taskId, output)
+    } catch {
+      // What cannot be read here, the owner judges.
+    }
+  }
+
   /** Whether the work was started there, nobody here can know: the originator decides by its effects. */
   #broken(way: Way, reason: HermesError): void {
+    if (way.taken) {
+      this.#ways.end(way)
+      way.taken({ is: 'lost', reason })
+      return
+    }
     if (way.told) return
     way.told = true
     const { links, telemetry } = this.#options
@@ -398,7 +411,7 @@ class HopForwarding implements Forwarding {
   }
 
   /** The link to the life that has the work. */
-  #nextOf({ next }: WorkRecord): Link | undefined {
+  #nextOf({ next }: Pick<WorkRecord, 'next'>): Link | undefined {
     const link = next && this.#options.links.get(next.agentId)
     return link?.remote.epoch === next?.epoch ? link : undefined
   }

@@ -4,6 +4,7 @@ import {
   type Header,
   HermesError,
   hopLink,
+  MAX_LIFE_MS,
   type SignedHop,
   type SigningKey,
   signHop,
@@ -15,7 +16,7 @@ import type { Incoming } from '../delivery/inbox.ts'
 import type { Outbox } from '../delivery/outbox.ts'
 import type { Link } from '../link/link.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import type { Ways } from './ways.ts'
+import type { Heard, Ways } from './ways.ts'
 
 export interface HopSenderOptions {
   readonly agentId: string
@@ -27,20 +28,34 @@ export interface HopSenderOptions {
   readonly ways: Ways
 }
 
+/** What is handed on: as it came, whether it has just come or was kept. */
+export type HandedMessage = Pick<Incoming, 'header' | 'frame' | 'leaf'>
+
+export interface HopDetails {
+  /** What is left for the next agent, ms. */
+  readonly budgetMs: number
+  /** The link that it came over, to which its answer goes back; not needed where that is `taken` here. */
+  readonly back?: Link
+  /** The work that it is, if it is any. */
+  readonly record?: WorkRecord | undefined
+  /** As in `Way`. */
+  readonly taken?: (heard: Heard) => void
+  readonly taskId?: string | undefined
+}
+
 /** Sends on what has come, with one more hop. */
 export interface HopSender {
   /**
-   * Signs the hop, notes the way back of a request, and writes the frame. `record`: the work that it is, if it is any. Throws
-   * `TIMEOUT` without time left, and `BUSY`, both before anything is written.
+   * Signs the hop, notes the way back of what is answered, and writes the frame. Throws `TIMEOUT` without time left, and `BUSY`,
+   * both before anything is written.
    */
-  send(incoming: Incoming, link: Link, record: WorkRecord | undefined, budgetMs: number): void
+  send(message: HandedMessage, link: Link, details: HopDetails): void
 }
 
 export function createHopSender(options: HopSenderOptions): HopSender {
   const { agentId: self, key, clock, outbox, telemetry, tunables, ways } = options
   return {
-    send(incoming, link, record, budgetMs) {
-      const { header, frame, leaf } = incoming
+    send({ header, frame, leaf }, link, { budgetMs, back, record, taken, taskId }) {
       const budget = Math.floor(budgetMs)
       if (budget < 1) throw new HermesError('TIMEOUT', { message: 'no time is left to hand it on' })
       const next = { agentId: link.remote.agentId, epoch: link.remote.epoch }
@@ -57,10 +72,13 @@ export function createHopSender(options: HopSenderOptions): HopSender {
         },
         key,
       )
-      // A cancel and an event have no answer to pass back.
-      if (header.message_type === 'request') {
-        const back = { agentId: incoming.link.remote.agentId, epoch: incoming.link.remote.epoch }
-        ways.add({ leaf, header, back, next, record, told: false }, budget + tunables.wayGraceMs)
+      // A cancel and an event have no answer to pass back; the ack of a task is waited for here.
+      const from = taken
+        ? { agentId: self, epoch: 0 }
+        : back && { agentId: back.remote.agentId, epoch: back.remote.epoch }
+      if (from && (taken || header.message_type === 'request')) {
+        const way = { leaf, header, back: from, next, record, taken, taskId, told: false }
+        ways.add(way, Math.min(budget, MAX_LIFE_MS) + tunables.wayGraceMs)
       }
       outbox.pass(link, withHops(frame, [...hops, hop]), header, leaf)
       if (telemetry.wants('forward.sent')) {

@@ -4,7 +4,7 @@ import type { Incoming } from '../delivery/inbox.ts'
 import type { Need, Ranking } from '../routing/router.ts'
 
 export interface Choice {
-  readonly incoming: Incoming
+  readonly incoming: Pick<Incoming, 'header' | 'frame' | 'via'>
   /** This agent. */
   readonly self: string
   readonly target: ForwardTarget
@@ -20,9 +20,9 @@ export async function chooseNext({ incoming, self, target, options, rank }: Choi
   const { header, frame, via } = incoming
   const capability = header.target_capability as string
   const agent = agentOf(target, capability)
-  if (header.message_type !== 'request' || header.call_type !== 'request') {
+  if (header.message_type !== 'submit' && (header.message_type !== 'request' || header.call_type !== 'request')) {
     throw new HermesError('FORWARDING_UNSUPPORTED', {
-      message: `only a plain call can be handed on, this is a ${header.call_type}`,
+      message: `only a plain call or a task can be handed on, this is a ${header.call_type}`,
     })
   }
   const passed = [header.sender.agent_id, ...via, self]

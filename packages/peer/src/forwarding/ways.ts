@@ -1,12 +1,18 @@
 import { type Header, HermesError } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
+import type { Arrived } from '../delivery/foreign.ts'
 
 /** One life of an agent. */
 export interface Life {
   readonly agentId: string
   readonly epoch: number
 }
+
+/** What became of a message whose answer this agent itself waits for. */
+export type Heard =
+  | { readonly is: 'answered'; readonly arrived: Arrived }
+  | { readonly is: 'lost'; readonly reason: HermesError }
 
 /** An attempt that was handed on: where its answer comes from, and where it goes. */
 export interface Way {
@@ -17,6 +23,10 @@ export interface Way {
   readonly next: Life
   /** Present for work; a question of the runtime (`hermes.…`) leaves no record. */
   readonly record: WorkRecord | undefined
+  /** Who is told here in place of the originator: the agent that hands a task on waits for its ack. */
+  readonly taken: ((heard: Heard) => void) | undefined
+  /** The task that it asks about. */
+  readonly taskId: string | undefined
   /** The originator has been told that the way is broken; an answer that comes all the same is still passed on. */
   told: boolean
 }

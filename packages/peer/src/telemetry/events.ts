@@ -101,6 +101,8 @@ export interface EventMap {
   'task.joined': Ids & { taskId: string; from: string }
   /** Each state that is stored, the ends included; `code` of an end. */
   'task.state': Ids & { taskId: string; capability: string; from: string; state: string; code?: string | undefined }
+  /** Another agent has it from now on, and answers for it. */
+  'task.handed': Ids & { taskId: string; capability: string; from: string; to: string }
   /** The other side: an agent has stored a task of ours. */
   'task.acknowledged': Ids & { taskId: string; agentId: string }
   /** Its news go on after `after` once the agent can be asked again. */

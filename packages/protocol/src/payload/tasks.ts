@@ -27,7 +27,10 @@ export interface TaskQuestion {
   readonly data: JsonValue
 }
 
-/** What has happened to a task, numbered from 1 without gaps; `at` is the provider's wall clock, ms. */
+/**
+ * What has happened to a task, numbered upwards without gaps: from 1, and by an agent that a task was handed on to from 10^9 times
+ * the hops that it came by, plus 1, so that one number goes on through all that had it. `at` is the provider's wall clock, ms.
+ */
 export type TaskEvent = { readonly n: number; readonly at: number } & (
   | { readonly type: 'state'; readonly state: TaskState }
   | { readonly type: 'progress'; readonly fraction: number; readonly note?: string }

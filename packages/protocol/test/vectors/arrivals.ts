@@ -77,6 +77,10 @@ const forwardedAccepted = (): Vector[] => [
     'a forwarded request from an unknown clock that is 10 minutes ahead',
     handedOn('forwarded 5', { timestamp: NOW + 600_000, expires_at: NOW + 660_000 }),
   ),
+  ok(
+    'a forwarded submit',
+    handedOn('submit 2', { message_type: 'submit', call_type: 'task', expires_at: NOW + HOUR, timeout_ms: 10_000 }),
+  ),
 ]
 
 const forwardedRefused = (): Vector[] => [
@@ -237,14 +241,7 @@ function notOffered(): Vector[] {
     envelopes.map(({ leaf }) => fromHex(leaf)),
     KEYS.pm,
   )
-  return [
-    no('a batch', 'BATCH_UNSUPPORTED', encodeBatch({ signature, envelopes })),
-    no(
-      'a forwarded submit',
-      'FORWARDING_UNSUPPORTED',
-      handedOn('submit 2', { message_type: 'submit', call_type: 'task', expires_at: NOW + HOUR, timeout_ms: 10_000 }),
-    ),
-  ]
+  return [no('a batch', 'BATCH_UNSUPPORTED', encodeBatch({ signature, envelopes }))]
 }
 
 const broadcast = (name: string, changes: Partial<HeaderDraft> = {}) =>

@@ -26,6 +26,7 @@ describe('the vector files', () => {
 /** Refusals that depend on what a peer provides, runs or remembers; tests with running peers have them. */
 const OF_A_RUNNING_PEER = [
   'PAYLOAD_TOO_LARGE',
+  'FORWARDING_UNSUPPORTED',
   'STREAM_UNSUPPORTED',
   'MESSAGE_CONFLICT',
   'BUSY',

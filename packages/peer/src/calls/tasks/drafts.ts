@@ -33,6 +33,8 @@ export interface DurableDraft {
   readonly traceId: string
   readonly priority: Priority
   readonly path: readonly string[]
+  /** How often it may be handed on. Default 4. */
+  readonly maxHops?: number | undefined
   /** Budget that the other side is told, ms. */
   readonly timeoutMs: number
   /** Wall clock, ms: given up after it. */

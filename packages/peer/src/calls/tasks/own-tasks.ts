@@ -4,12 +4,15 @@ import type { Journal, JournalChange } from '../../journal/journal.ts'
 /** What a peer remembers of a task that it has submitted. */
 export interface OwnTask {
   readonly taskId: string
+  /** The agent that it was submitted to, and is asked about it: the first of the way to whoever works on it. */
   readonly agentId: string
   readonly capability: string
   readonly traceId: string
   /** Wall clock, ms: forgotten when neither submit nor end can be known any more. */
   readonly until: number
   acknowledged: boolean
+  /** Who works on it, where that is another agent: whoever signed the last news. */
+  holder?: string
   /** Why it never will be. */
   rejected: HermesError | undefined
 }

@@ -2,7 +2,7 @@ import { decodePayload, encodePayload, HermesError, type JsonValue, type TaskEve
 import type { JournalChange } from '../../journal/journal.ts'
 import { Task, type TaskOrigin } from './task.ts'
 
-// How a task stands in the journal: what describes it and the payload of its submit under `tasks`, each event by its number
+// How a task stands in the journal: what describes it, the payload of its submit and the rest of it under `tasks`, each event by its number
 // under `updates`, so that a step of progress does not write the whole task again.
 
 const JSON_TYPE = 'application/json'
@@ -12,19 +12,32 @@ const DIGITS = 12
 export const keyOf = ({ owner, taskId }: Pick<TaskOrigin, 'owner' | 'taskId'>): string => `${owner}#${taskId}`
 
 export function describing(task: Task): JournalChange {
-  const { origin, state, last, folded, endedAt } = task
+  const { origin, state, last, folded, endedAt, handed } = task
   return {
     table: 'tasks',
     key: keyOf(origin),
-    value: encodePayload(JSON_TYPE, { origin, state, last, folded: folded ?? null, endedAt } as never),
+    value: encodePayload(JSON_TYPE, {
+      origin,
+      state,
+      last,
+      folded: folded ?? null,
+      endedAt,
+      handed: handed ?? null,
+    } as never),
   }
 }
 
-export const payloadChange = (task: Task, value: Uint8Array | undefined): JournalChange => ({
-  table: 'tasks',
-  key: `${keyOf(task.origin)}#payload`,
-  value,
-})
+/** What the task was submitted with; two changes, as each is as large as a value may be. */
+export function submitChanges(task: Task, kept: boolean): JournalChange[] {
+  const key = keyOf(task.origin)
+  return [
+    { table: 'tasks', key: `${key}${PAYLOAD}`, value: kept ? task.payload : undefined },
+    { table: 'tasks', key: `${key}${ENVELOPE}`, value: kept ? task.envelope : undefined },
+  ]
+}
+
+const PAYLOAD = '#payload'
+const ENVELOPE = '#envelope'
 
 export const eventChange = (task: Task, event: TaskEvent): JournalChange => ({
   table: 'updates',
@@ -44,21 +57,28 @@ function eventKey(task: Task, n: number): string {
   return `${eventsPrefix(task)}${String(n).padStart(DIGITS, '0')}`
 }
 
-/** Whether a key of the table `tasks` is that of a payload. */
-export const isPayloadKey = (key: string): boolean => key.endsWith('#payload')
+/** Whether a key of the table `tasks` is that of a part of a submit. */
+export const isSubmitKey = (key: string): boolean => key.endsWith(PAYLOAD) || key.endsWith(ENVELOPE)
 
 /** Throws `STORAGE_FAILED` for what this version has not written. */
-export function readTask(key: string, value: Uint8Array, payload: Uint8Array | undefined): Task {
+export function readTask(key: string, value: Uint8Array, parts: ReadonlyMap<string, Uint8Array>): Task {
   try {
-    const { origin, state, last, folded, endedAt } = decodePayload(JSON_TYPE, value) as unknown as {
+    const { origin, state, last, folded, endedAt, handed } = decodePayload(JSON_TYPE, value) as unknown as {
       origin: TaskOrigin
       state: Task['state']
       last: number
       folded: Task['folded'] | null
       endedAt: number
+      handed: Task['handed'] | null
     }
     if (keyOf(origin) !== key) throw new Error(`it says it is ${keyOf(origin)}`)
-    return new Task(origin, payload ?? new Uint8Array(), { state, last, folded: folded ?? undefined, endedAt })
+    const part = (name: string): Uint8Array => parts.get(`${key}${name}`) ?? new Uint8Array()
+    return new Task(
+      // An earlier version took tasks from their owners only.
+      { ...origin, via: origin.via ?? [], expiresAt: origin.expiresAt ?? 0 },
+      { payload: part(PAYLOAD), envelope: part(ENVELOPE) },
+      { state, last, folded: folded ?? undefined, endedAt, handed: handed ?? undefined },
+    )
   } catch (cause) {
     throw new HermesError('STORAGE_FAILED', { message: `the journal's task ${key} cannot be read`, cause })
   }

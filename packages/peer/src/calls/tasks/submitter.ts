@@ -2,6 +2,7 @@ import {
   decodePayload,
   encodePayload,
   HermesError,
+  MAX_HOPS,
   MAX_LIFE_MS,
   newMessageId,
   readRequestPayload,
@@ -87,6 +88,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       traceId: spec.traceId,
       priority: spec.priority,
       path: spec.path,
+      ...(spec.maxHops === undefined ? {} : { maxHops: spec.maxHops }),
       timeoutMs: Math.max(1, Math.ceil(spec.deadline - clock.monotonic())),
       expiresAt: now + lifeMs,
     }
@@ -184,6 +186,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       traceId: task.traceId,
       priority: 5,
       path: [],
+      maxHops: MAX_HOPS,
       timeoutMs: tunables.callTimeoutMs,
       expiresAt: clock.now() + lifeMs,
     })

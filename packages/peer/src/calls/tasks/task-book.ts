@@ -8,12 +8,12 @@ import {
   eventChange,
   eventRemoval,
   eventsPrefix,
-  isPayloadKey,
-  payloadChange,
+  isSubmitKey,
   readEvent,
   readTask,
+  submitChanges,
 } from './stored-task.ts'
-import type { Task, TaskNews } from './task.ts'
+import type { HandedTo, Task, TaskNews } from './task.ts'
 
 /** The tasks of a provider, in memory and in the journal. Nobody is told of anything before it is stored. */
 export interface TaskBook {
@@ -26,6 +26,12 @@ export interface TaskBook {
   accept(task: Task): Promise<void>
   /** Notes an event; it is stored, however often that has to be tried. */
   note(task: Task, news: TaskNews): void
+  /** Notes who is about to have it, or has it; resolves once that is stored, as `stored` does. */
+  hand(task: Task, handed: HandedTo | undefined): Promise<void>
+  /** Its end has passed through here on its way from who has it now. */
+  told(owner: string, taskId: string): void
+  /** Tasks that another agent has now. */
+  readonly elsewhere: number
   /** Resolves once everything noted so far is stored; rejects with `STOPPED`. */
   stored(task: Task): Promise<void>
   /** Calls back each time that more of it is stored; returns the way to stop. */
@@ -52,9 +58,12 @@ interface Page {
   folded: number[]
   dirty: boolean
   writing: boolean
+  /** Counts its changes, and those of them that are stored. */
+  version: number
+  storedVersion: number
   /** Its end has been asked for and given. */
   told: boolean
-  waiters: { upTo: number; resolve(): void; reject(error: HermesError): void }[]
+  waiters: { version: number; resolve(): void; reject(error: HermesError): void }[]
   readonly watchers: Set<() => void>
 }
 
@@ -68,6 +77,7 @@ class JournaledBook implements TaskBook {
   readonly #owners = new Map<string, Map<string, Page>>()
   readonly #pauses = new Set<{ timer: Timer; end(): void }>()
   #count = 0
+  #elsewhere = 0
   #bytes = 0
   #stopped: HermesError | undefined
 
@@ -77,15 +87,15 @@ class JournaledBook implements TaskBook {
 
   async load(): Promise<readonly Task[]> {
     const { journal } = this.#options
-    const payloads = new Map<string, Uint8Array>()
+    const parts = new Map<string, Uint8Array>()
     const described: (readonly [string, Uint8Array])[] = []
     for await (const [key, value] of journal.entries('tasks')) {
-      if (isPayloadKey(key)) payloads.set(key, value)
+      if (isSubmitKey(key)) parts.set(key, value)
       else described.push([key, value])
     }
     const tasks: Task[] = []
     for (const [key, value] of described) {
-      const task = readTask(key, value, payloads.get(`${key}#payload`))
+      const task = readTask(key, value, parts)
       const events: TaskEvent[] = []
       for await (const [, stored] of journal.entries('updates', eventsPrefix(task))) events.push(readEvent(stored))
       task.restore(events)
@@ -115,11 +125,16 @@ class JournaledBook implements TaskBook {
   /** Forgets the oldest task of an owner whose end it knows; false when there is none. */
   #forgetTold(owner: string): boolean {
     for (const page of this.#owners.get(owner)?.values() ?? []) {
-      if (!page.told || page.writing) continue
+      if (!page.told || page.writing || this.#mayComeAgain(page.task)) continue
       this.#forget(page)
       return true
     }
     return false
+  }
+
+  /** What has come by hops has no window that keeps a copy out: it is known by its id for as long as one may come. */
+  #mayComeAgain({ origin }: Task): boolean {
+    return origin.via.length > 0 && origin.expiresAt > this.#options.clock.now()
   }
 
   async accept(task: Task): Promise<void> {
@@ -127,13 +142,15 @@ class JournaledBook implements TaskBook {
     const first = task.add({ type: 'state', state: 'accepted' }, clock.now())
     const page = this.#enter(task)
     page.writing = true
+    page.version = 1
     try {
-      await journal.commit([describing(task), payloadChange(task, task.payload), eventChange(task, first)])
+      await journal.commit([describing(task), ...submitChanges(task, true), eventChange(task, first)])
     } catch (error) {
       this.#leave(page)
       throw HermesError.from(error, 'STORAGE_FAILED')
     }
     task.stored = first.n
+    page.storedVersion = 1
     page.writing = false
     this.#told(page)
     if (page.dirty) void this.#write(page)
@@ -143,24 +160,48 @@ class JournaledBook implements TaskBook {
     const page = this.#page(task)
     if (!page) return
     const { clock, tunables } = this.#options
-    const before = task.bytes
+    const before = task.weight
     page.fresh.push(task.add(news, clock.now()))
     page.folded.push(...task.fold({ events: tunables.taskEvents, bytes: tunables.taskEventBytes }))
-    this.#bytes += task.bytes - before
-    if (task.ended) {
-      // Nobody starts it again: what it was asked with may go.
-      this.#bytes -= task.payload.length
-      task.payload = new Uint8Array()
+    if (task.ended) task.letGo()
+    this.#bytes += task.weight - before
+    this.#change(page)
+  }
+
+  hand(task: Task, handed: HandedTo | undefined): Promise<void> {
+    const page = this.#page(task)
+    if (!page) return Promise.resolve()
+    const before = task.weight
+    task.handed = handed
+    if (task.elsewhere) {
+      task.letGo()
+      this.#elsewhere++
     }
+    this.#bytes += task.weight - before
+    this.#change(page)
+    return this.stored(task)
+  }
+
+  told(owner: string, taskId: string): void {
+    const page = this.#owners.get(owner)?.get(taskId)
+    if (page) page.told = true
+  }
+
+  get elsewhere(): number {
+    return this.#elsewhere
+  }
+
+  #change(page: Page): void {
+    page.version++
     page.dirty = true
     if (!page.writing) void this.#write(page)
   }
 
   stored(task: Task): Promise<void> {
     const page = this.#page(task)
-    if (!page || task.stored >= task.last) return Promise.resolve()
+    if (!page || page.storedVersion >= page.version) return Promise.resolve()
     if (this.#stopped) return Promise.reject(this.#stopped)
-    return new Promise((resolve, reject) => page.waiters.push({ upTo: task.last, resolve, reject }))
+    return new Promise((resolve, reject) => page.waiters.push({ version: page.version, resolve, reject }))
   }
 
   watch(task: Task, changed: () => void): () => void {
@@ -192,7 +233,7 @@ class JournaledBook implements TaskBook {
     for (const pages of [...this.#owners.values()]) {
       for (const page of [...pages.values()]) {
         const { task } = page
-        if (!task.ended || task.endedAt > before || page.writing) continue
+        if (endOf(task) > before || page.writing || this.#mayComeAgain(task)) continue
         this.#forget(page)
       }
     }
@@ -203,7 +244,7 @@ class JournaledBook implements TaskBook {
     this.#leave(page)
     const removals: JournalChange[] = [
       { ...describing(task), value: undefined },
-      payloadChange(task, undefined),
+      ...submitChanges(task, false),
       ...task.events.map(({ n }) => eventRemoval(task, n)),
     ]
     // What stays behind after a failure is read by the next life, and swept by it.
@@ -226,6 +267,7 @@ class JournaledBook implements TaskBook {
       const fresh = page.fresh
       const folded = page.folded
       const { state, last } = task
+      const { version } = page
       page.fresh = []
       page.folded = []
       const kept = new Set(task.events.map(({ n }) => n))
@@ -233,7 +275,7 @@ class JournaledBook implements TaskBook {
         ...fresh.filter(({ n }) => kept.has(n)).map((event) => eventChange(task, event)),
         ...folded.map((n) => eventRemoval(task, n)),
         describing(task),
-        ...(task.ended ? [payloadChange(task, undefined)] : []),
+        ...(task.ended || task.elsewhere ? submitChanges(task, false) : []),
       ]
       try {
         await journal.commit(changes)
@@ -249,6 +291,7 @@ class JournaledBook implements TaskBook {
       }
       task.stored = last
       task.storedState = state
+      page.storedVersion = version
       this.#told(page)
     }
     page.writing = false
@@ -256,9 +299,9 @@ class JournaledBook implements TaskBook {
   }
 
   #told(page: Page): void {
-    const { stored } = page.task
-    const ready = page.waiters.filter(({ upTo }) => upTo <= stored)
-    page.waiters = page.waiters.filter(({ upTo }) => upTo > stored)
+    const { storedVersion } = page
+    const ready = page.waiters.filter(({ version }) => version <= storedVersion)
+    page.waiters = page.waiters.filter(({ version }) => version > storedVersion)
     for (const { resolve } of ready) resolve()
     for (const changed of [...page.watchers]) changed()
   }
@@ -306,13 +349,16 @@ class JournaledBook implements TaskBook {
       folded: [],
       dirty: false,
       writing: false,
+      version: 0,
+      storedVersion: 0,
       told: false,
       waiters: [],
       watchers: new Set(),
     }
     pages.set(taskId, page)
     this.#count++
-    this.#bytes += task.bytes + task.payload.length
+    if (task.elsewhere) this.#elsewhere++
+    this.#bytes += task.weight
     return page
   }
 
@@ -321,7 +367,14 @@ class JournaledBook implements TaskBook {
     const pages = this.#owners.get(owner)
     if (!pages?.delete(taskId)) return
     this.#count--
-    this.#bytes -= task.bytes + task.payload.length
+    if (task.elsewhere) this.#elsewhere--
+    this.#bytes -= task.weight
     if (pages.size === 0) this.#owners.delete(owner)
   }
+}
+
+/** When it ended, wall clock, ms. What is elsewhere has ended there by the time that it was given: until then, and after it, the way there is kept. */
+function endOf({ ended, endedAt, elsewhere, origin }: Task): number {
+  if (ended) return endedAt
+  return elsewhere ? origin.acceptedAt + origin.budgetMs : Number.POSITIVE_INFINITY
 }

@@ -26,7 +26,8 @@ export interface TaskBuiltInsOptions {
 
 /** `hermes.task.watch`, `hermes.task.input` and `hermes.task.cancel`: for the owner of a task, and nobody else. */
 export function taskBuiltIns({ book, server, dedup, clock, tunables }: TaskBuiltInsOptions): [string, BuiltIn][] {
-  const watchers = new Map<Task, number>()
+  /** Watches that wait, by their attempt: a copy of one, which a forwarder may send, takes no place of another. */
+  const watchers = new Map<Task, Map<string, Promise<TaskWatchOutput>>>()
 
   /** The one place where it is judged whose task it is. A task of somebody else is none: its id tells nothing. */
   const owned = (agentId: string, taskId: string): Task => {
@@ -35,32 +36,39 @@ export function taskBuiltIns({ book, server, dedup, clock, tunables }: TaskBuilt
     throw new HermesError('TASK_NOT_FOUND', { message: `there is no task ${taskId} of ${agentId} here` })
   }
 
-  const watch: BuiltIn = (input, { agentId }) => {
+  const watch: BuiltIn = (input, { agentId, leaf }) => {
     const { task_id, after } = readTaskWatchInput(input as JsonValue)
     const task = owned(agentId, task_id)
     const page = (): TaskWatchOutput => ({ task_id, ...book.page(task, after) })
     const now = page()
     if (now.events.length > 0 || isTaskEnd(now.state)) return now
-    const waiting = watchers.get(task) ?? 0
-    if (waiting >= tunables.taskWatchers) {
-      throw new HermesError('BUSY', { message: `${waiting} watchers wait for news of ${task_id}`, retryAfterMs: 1000 })
+    const waiting = watchers.get(task) ?? new Map<string, Promise<TaskWatchOutput>>()
+    const known = waiting.get(leaf)
+    if (known) return known
+    if (waiting.size >= tunables.taskWatchers) {
+      throw new HermesError('BUSY', {
+        message: `${waiting.size} watchers wait for news of ${task_id}`,
+        retryAfterMs: 1000,
+      })
     }
-    watchers.set(task, waiting + 1)
-    return new Promise<TaskWatchOutput>((resolve) => {
+    watchers.set(task, waiting)
+    const news = new Promise<TaskWatchOutput>((resolve) => {
       let timer: Timer | undefined
       const end = (): void => {
         clock.clear(timer)
         stop()
-        const left = (watchers.get(task) ?? 1) - 1
-        if (left === 0) watchers.delete(task)
-        else watchers.set(task, left)
+        waiting.delete(leaf)
+        if (waiting.size === 0) watchers.delete(task)
         resolve(page())
       }
       const stop = book.watch(task, () => {
-        if (page().events.length > 0) end()
+        // Asked again, the question goes to the agent that has it now.
+        if (task.elsewhere || page().events.length > 0) end()
       })
       timer = clock.after(tunables.taskWatchMs, end)
     })
+    waiting.set(leaf, news)
+    return news
   }
 
   const answer: BuiltIn = async (input, { agentId }) => {

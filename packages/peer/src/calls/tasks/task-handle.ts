@@ -5,6 +5,7 @@ import {
   HermesError,
   isTaskEnd,
   type JsonValue,
+  MAX_HOPS,
   MAX_LIFE_MS,
   readResponsePayload,
   readTaskWatchOutput,
@@ -54,14 +55,17 @@ export function createTaskHandle(options: TaskHandleOptions): TaskHandle {
 
 class RemoteTask implements TaskHandle {
   readonly id: string
-  readonly agent: string
   readonly #options: TaskHandleOptions
   #end: Extract<TaskEvent, { type: 'end' }> | undefined
 
   constructor(options: TaskHandleOptions) {
     this.#options = options
     this.id = options.task.taskId
-    this.agent = options.task.agentId
+  }
+
+  get agent(): string {
+    const { agentId, holder } = this.#options.task
+    return holder ?? agentId
   }
 
   get acknowledged(): boolean {
@@ -216,9 +220,41 @@ class RemoteTask implements TaskHandle {
     read: (output: JsonValue) => T,
     timeoutMs: number,
   ): Promise<T> {
-    const { reach, ask, task } = this.#options
-    const link = await reach(this.agent, signal)
-    return read((await ask(link, capability, input, { timeoutMs, signal, traceId: task.traceId })) as JsonValue)
+    const { ask, task } = this.#options
+    const link = await this.#reach(signal)
+    let by = this.agent
+    const output = await ask(link, capability, input, {
+      timeoutMs,
+      signal,
+      traceId: task.traceId,
+      // However far it was handed on, the question follows.
+      maxHops: MAX_HOPS,
+      answeredBy: (agentId) => {
+        by = agentId
+      },
+    })
+    const news = read(output as JsonValue)
+    this.#heldBy(by)
+    return news
+  }
+
+  /** By the way that the task went; where that is broken, straight to who was heard to work on it. */
+  async #reach(signal: AbortSignal): Promise<Link> {
+    const { reach, task } = this.#options
+    const { agentId, holder } = task
+    try {
+      return await reach(agentId, signal)
+    } catch (error) {
+      if (signal.aborted || holder === undefined) throw error
+      return reach(holder, signal).catch(() => Promise.reject(error))
+    }
+  }
+
+  #heldBy(agentId: string): void {
+    const { task, own } = this.#options
+    if (agentId === this.agent) return
+    task.holder = agentId
+    if (own.get(this.id) === task) void own.save(task)
   }
 
   /** Full jitter from the first wait, doubling up to the cap; at least `leastMs`. */

@@ -1,12 +1,10 @@
 import {
-  type Capability,
   decodePayload,
   deepFreeze,
   HermesError,
   type JsonValue,
   readRequestPayload,
   type TaskState,
-  taskIdOf,
 } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../../clock.ts'
 import type { Tunables } from '../../defaults.ts'
@@ -20,8 +18,10 @@ import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
 import { bounded, codeOf, errorOutcome } from '../outcomes.ts'
 import type { Responder } from '../responder.ts'
+import type { TaskHandOns } from './hand-on.ts'
+import { createTaskIntake, type TaskIntake } from './intake.ts'
 import { Run } from './run.ts'
-import { Task, type TaskOrigin } from './task.ts'
+import { idsOf, type Task } from './task.ts'
 import type { TaskBook } from './task-book.ts'
 import { taskTools } from './task-tools.ts'
 
@@ -32,6 +32,9 @@ export interface TaskServerOptions {
   readonly clock: Clock
   readonly tunables: Tunables
   readonly telemetry: Telemetry
+  readonly handOns: TaskHandOns
+  /** What the owner is told when a handler lets a failed handing-on end its task; undefined for any other throw. */
+  told(thrown: unknown): HermesError | undefined
   provided(name: string): Provided | undefined
 }
 
@@ -39,10 +42,9 @@ export interface TaskServerOptions {
 export interface TaskServer {
   /** Takes up what earlier lives have left. */
   start(): Promise<void>
-  /** A submit that nothing is known of. Throws the refusal. */
-  submitted(incoming: Incoming): void
-  /** Whether that submit is known; it is answered then. Throws `MESSAGE_CONFLICT`. */
-  joined(incoming: Incoming): boolean
+  /** As in `TaskIntake`; nothing is taken while it drains. */
+  submitted: TaskIntake['submitted']
+  readonly joined: TaskIntake['joined']
   /** A capability is provided from now on. */
   capabilityCame(name: string): void
   /** Cancels a task of that owner; resolves with the end that counts, undefined when it has no such task. */
@@ -53,15 +55,10 @@ export interface TaskServer {
   drain(): Promise<void>
   /** Tasks that run here and that no other life could start again. */
   unfinished(): number
+  /** Another agent has that task now. */
+  left(task: Task): void
   /** Ends what may not be started again by another life; leaves the rest to it. */
   stop(reason: HermesError): void
-}
-
-/** A submit that is being stored: its attempts wait for the ack. */
-interface Accepting {
-  readonly incoming: Incoming
-  readonly leaves: string[]
-  readonly over: Promise<void>
 }
 
 export function createTaskServer(options: TaskServerOptions): TaskServer {
@@ -70,25 +67,34 @@ export function createTaskServer(options: TaskServerOptions): TaskServer {
 
 class JournaledTaskServer implements TaskServer {
   readonly #options: TaskServerOptions
-  /** By owner and task id. What is being stored counts for the same bounds as what is stored. */
-  readonly #accepting = new Map<string, Accepting>()
+  readonly #intake: TaskIntake
+  readonly joined: TaskIntake['joined']
   readonly #runs = new Map<Task, Run>()
   /** Tasks whose capability is not provided, by its name, until their time is over. */
   readonly #homeless = new Map<string, Set<Task>>()
   readonly #timers = new Set<Timer>()
+  /** Ends what goes on of tasks that an earlier life was about to hand on. */
+  readonly #resumed = new Map<Task, AbortController>()
   /** Bounded: the one drain of a stop. */
   readonly #drained: (() => void)[] = []
   #draining = false
 
   constructor(options: TaskServerOptions) {
     this.#options = options
+    this.#intake = createTaskIntake({ ...options, accepted: (task) => this.#enqueue(task) })
+    this.joined = this.#intake.joined
   }
 
   async start(): Promise<void> {
     const { book, clock, tunables, agentId } = this.#options
-    const left = (await book.load()).filter((task) => !task.ended)
+    const left = (await book.load()).filter((task) => !task.ended && !task.elsewhere)
     for (const task of left) {
       const { state, origin } = task
+      if (task.handed) {
+        // Whether it has arrived is not known: only the same agent may get it, whatever its effects are.
+        void this.#resume(task)
+        continue
+      }
       if (state !== 'accepted') {
         const effects = stricter(this.#options.provided(origin.capability)?.contract.effects, origin.effects)
         if (effects === 'once') {
@@ -117,53 +123,8 @@ class JournaledTaskServer implements TaskServer {
   }
 
   submitted(incoming: Incoming): void {
-    const { header, from, payload, leaf } = incoming
-    const { agentId, book } = this.#options
-    const name = header.target_capability as string
     if (this.#draining) throw new HermesError('DRAINING')
-    const provided = this.#options.provided(name)
-    if (!provided) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `${agentId} does not provide ${name}` })
-    const step = `${agentId}#${name}`
-    if (header.path.includes(step)) {
-      const path = [...header.path, step]
-      throw new HermesError('CALL_CYCLE', {
-        message: `the task would wait for itself: ${path.join(' → ')}`,
-        details: { path },
-      })
-    }
-    const full = book.noRoom(from, payload.length) ?? this.#tooManyAtOnce()
-    if (full) throw full
-    const { input } = readRequestPayload(decodePayload(header.content_type, payload))
-    const taskId = taskIdOf(header.message_id)
-    const key = keyOf(from, taskId)
-    const leaves = [leaf]
-    const checked = checkNullish(provided.contract.schemas.input, input, 'input')
-    const over = this.#accept(incoming, provided.contract, taskId, leaves, checked).finally(() =>
-      this.#accepting.delete(key),
-    )
-    this.#accepting.set(key, { incoming, leaves, over })
-  }
-
-  joined(incoming: Incoming): boolean {
-    const { header, from, leaf } = incoming
-    const { telemetry, book } = this.#options
-    const taskId = taskIdOf(header.message_id)
-    const accepting = this.#accepting.get(keyOf(from, taskId))
-    const task = book.find(from, taskId)
-    if (!accepting && !task) return false
-    const first = accepting ? accepting.incoming.header : undefined
-    const same = first
-      ? first.payload_sha256 === header.payload_sha256 && first.target_capability === header.target_capability
-      : task?.origin.payloadSha256 === header.payload_sha256 && task.origin.capability === header.target_capability
-    const ids = { messageId: header.message_id, correlationId: header.correlation_id, traceId: header.trace_id }
-    if (!same) {
-      telemetry.emit('dedup.conflict', { ...ids, from })
-      throw new HermesError('MESSAGE_CONFLICT')
-    }
-    telemetry.emit('task.joined', { ...ids, from, taskId })
-    if (!accepting) this.#acknowledge(incoming, leaf, taskId)
-    else if (accepting.leaves.length < MOST_LEAVES) accepting.leaves.push(leaf)
-    return true
+    this.#intake.submitted(incoming)
   }
 
   capabilityCame(name: string): void {
@@ -174,7 +135,7 @@ class JournaledTaskServer implements TaskServer {
 
   async cancel(owner: string, taskId: string): Promise<TaskState | undefined> {
     const { book } = this.#options
-    await this.#accepting.get(keyOf(owner, taskId))?.over
+    await this.#intake.stored(owner, taskId)
     const task = book.find(owner, taskId)
     if (!task) return undefined
     const reason = new HermesError('CANCELLED', { message: 'the owner of the task cancelled it' })
@@ -203,6 +164,15 @@ class JournaledTaskServer implements TaskServer {
     await book.stored(task)
   }
 
+  left(task: Task): void {
+    const { clock, telemetry } = this.#options
+    clock.clear(this.#runs.get(task)?.budget)
+    this.#runs.delete(task)
+    this.#lookDrained()
+    const { taskId, capability, owner } = task.origin
+    telemetry.emit('task.handed', { ...idsOf(task), taskId, capability, from: owner, to: task.handed?.agentId ?? '' })
+  }
+
   drain(): Promise<void> {
     this.#draining = true
     if (this.unfinished() === 0) return Promise.resolve()
@@ -224,6 +194,11 @@ class JournaledTaskServer implements TaskServer {
       const { task, provided } = run
       const { origin } = task
       this.#options.clock.clear(run.budget)
+      // Another life goes on handing it to the same agent.
+      if (task.handed) {
+        run.abort(reason)
+        continue
+      }
       const started = task.state !== 'accepted'
       if (started && stricter(provided.contract.effects, origin.effects) === 'once') {
         const error = interrupted(this.#options.agentId, origin.capability)
@@ -233,54 +208,29 @@ class JournaledTaskServer implements TaskServer {
       run.abort(reason)
     }
     this.#runs.clear()
+    for (const controller of this.#resumed.values()) controller.abort(reason)
   }
 
-  /** Never rejects: whoever waits is told. */
-  async #accept(
-    incoming: Incoming,
-    contract: Capability,
-    taskId: string,
-    leaves: readonly string[],
-    checked: unknown,
-  ): Promise<void> {
-    const { header, from } = incoming
-    const { book, clock, tunables, telemetry, responder } = this.#options
+  /** Never rejects. */
+  async #resume(task: Task): Promise<void> {
+    const { clock, handOns } = this.#options
+    const controller = new AbortController()
+    this.#resumed.set(task, controller)
     try {
-      await checked
-      const origin: TaskOrigin = {
-        taskId,
-        owner: from,
-        messageId: header.message_id,
-        capability: contract.name,
-        effects: contract.effects,
-        correlationId: header.correlation_id,
-        traceId: header.trace_id,
-        priority: header.priority,
-        path: header.path,
-        contentType: header.content_type,
-        payloadSha256: header.payload_sha256,
-        acceptedAt: clock.now(),
-        budgetMs: contract.constraints.budgetMs ?? tunables.taskBudgetMs,
-      }
-      const task = new Task(origin, incoming.payload, { state: 'accepted', last: 0, folded: undefined, endedAt: 0 })
-      try {
-        await book.accept(task)
-      } catch (cause) {
-        telemetry.emit('journal.failed', { what: `storing task ${taskId}`, cause })
-        // Said as what it means for the other side: another agent may take it.
-        throw new HermesError('BUSY', { message: 'the task cannot be stored here now', retryAfterMs: 1000, cause })
-      }
-      telemetry.emit('task.accepted', { ...idsOf(task), taskId, capability: contract.name, from })
-      for (const leaf of leaves) this.#acknowledge(incoming, leaf, taskId)
-      if (!task.ended) this.#enqueue(task)
+      await handOns.resume(task, clock.monotonic() + this.#leftMs(task), controller.signal)
     } catch (error) {
-      const outcome = errorOutcome(HermesError.from(error), header.content_type)
-      for (const leaf of leaves) responder.answer(from, leaf, header, outcome)
+      // A peer that stops leaves it to the next life.
+      if (controller.signal.aborted && this.#draining) return
+      this.#end(task, 'failed', { outcome: errorOutcome(HermesError.from(error), task.origin.contentType) })
+    } finally {
+      this.#resumed.delete(task)
     }
   }
 
-  #acknowledge({ from, header }: Incoming, leaf: string, taskId: string): void {
-    this.#options.responder.acknowledge(from, leaf, header, { status: 'stored', task_id: taskId })
+  /** A wall clock that was set back must not give more than the whole budget. */
+  #leftMs({ origin }: Task): number {
+    const over = origin.acceptedAt + origin.budgetMs
+    return Math.max(0, Math.min(origin.budgetMs, over - this.#options.clock.now()))
   }
 
   #enqueue(task: Task): void {
@@ -294,8 +244,7 @@ class JournaledTaskServer implements TaskServer {
       return
     }
     const now = clock.monotonic()
-    // A wall clock that was set back must not give more than the whole budget.
-    const leftMs = Math.max(0, Math.min(origin.budgetMs, origin.acceptedAt + origin.budgetMs - clock.now()))
+    const leftMs = this.#leftMs(task)
     const run = new Run(task, provided, { since: now, deadline: now + leftMs })
     this.#runs.set(task, run)
     run.budget = clock.after(leftMs, () =>
@@ -319,7 +268,7 @@ class JournaledTaskServer implements TaskServer {
   async #run(run: Run): Promise<void> {
     const { task, provided } = run
     const { origin } = task
-    const { book, clock, telemetry, agentId, tunables } = this.#options
+    const { book, clock, telemetry, agentId, tunables, handOns, told } = this.#options
     const { contract } = provided
     let conclusion: Conclusion
     try {
@@ -353,8 +302,7 @@ class JournaledTaskServer implements TaskServer {
         { incoming: headerOf(task), provided, context: run.context, deadline: run.deadline, signal: run.signal },
         {
           clock,
-          forward: () =>
-            Promise.reject(new HermesError('FORWARDING_UNSUPPORTED', { message: 'a task cannot be handed on' })),
+          forward: (target, how = {}) => handOns.handOn(run, target, how),
           fetch: () =>
             Promise.reject(
               new HermesError('CONTEXT_GONE', { message: 'a task may begin long after its caller is gone' }),
@@ -367,13 +315,19 @@ class JournaledTaskServer implements TaskServer {
         const value = await served.run(inherited, async () => provided.handler(run.input as never, context as never))
         conclusion = await concludeValue(contract, origin.contentType, value)
       } catch (thrown) {
-        conclusion = await concludeError(contract, origin.contentType, thrown, run.aborted)
+        conclusion = await concludeError(contract, origin.contentType, thrown, run.aborted ?? told(thrown))
       }
+      // What it did not wait for counts all the same: a task is never at two agents.
+      await handOns.settled(task)
       telemetry.emit('handler.ended', {
         ...idsOf(task),
         capability: origin.capability,
         from: origin.owner,
-        code: conclusion.outcome.messageType === 'response' ? 'OK' : codeOf(conclusion.outcome),
+        code: task.elsewhere
+          ? 'FORWARDED'
+          : conclusion.outcome.messageType === 'response'
+            ? 'OK'
+            : codeOf(conclusion.outcome),
         ms: clock.monotonic() - startedAt,
         ...(conclusion.cause === undefined ? {} : { cause: conclusion.cause }),
       })
@@ -399,15 +353,15 @@ class JournaledTaskServer implements TaskServer {
 
   /** The first end counts. */
   #end(task: Task, state: TaskState, { outcome }: Conclusion): void {
-    if (task.ended) return
+    if (task.ended || task.elsewhere) return
     const { book, clock, responder } = this.#options
     const { origin } = task
     const run = this.#runs.get(task)
     clock.clear(run?.budget)
     this.#runs.delete(task)
-    if (this.#drained.length > 0 && this.unfinished() === 0) for (const done of this.#drained.splice(0)) done()
+    this.#lookDrained()
     this.#homeless.get(origin.capability)?.delete(task)
-    const told = bounded(outcome, responder.limit(origin.owner) - NEWS_ROOM)
+    const told = bounded(outcome, responder.limit(origin.via.at(-1) ?? origin.owner) - NEWS_ROOM)
     book.note(task, {
       type: 'end',
       state: state === 'completed' && told.messageType === 'error' ? 'failed' : state,
@@ -423,29 +377,19 @@ class JournaledTaskServer implements TaskServer {
     telemetry.emit('task.state', { ...idsOf(task), taskId, capability, from: owner, state: task.state, code })
   }
 
-  #tooManyAtOnce(): HermesError | undefined {
-    const most = this.#options.tunables.inFlightPerNode
-    if (this.#accepting.size < most) return undefined
-    return new HermesError('BUSY', { message: `${most} tasks are being stored`, retryAfterMs: 100 })
+  #lookDrained(): void {
+    if (this.#drained.length > 0 && this.unfinished() === 0) for (const done of this.#drained.splice(0)) done()
   }
 }
 
-/** Attempts of one submit that may wait for their ack. */
-const MOST_LEAVES = 16
 /** What stands around the payload of an end in the answer that tells of it, bytes. */
 const NEWS_ROOM = 1024
 
-const keyOf = (owner: string, taskId: string): string => `${owner}#${taskId}`
-
-function idsOf({ origin }: Task) {
-  return { messageId: origin.messageId, correlationId: origin.correlationId, traceId: origin.traceId }
-}
-
 function headerOf({ origin }: Task) {
-  const { owner, messageId, correlationId, traceId, priority } = origin
+  const { owner, via, messageId, correlationId, traceId, priority } = origin
   return {
     from: owner,
-    via: [],
+    via,
     header: { message_id: messageId, correlation_id: correlationId, trace_id: traceId, priority, attempt: 1 },
   }
 }

@@ -14,6 +14,8 @@ export interface TaskOrigin {
   readonly taskId: string
   /** The authenticated sender of the submit: nobody else may ask anything of it. */
   readonly owner: string
+  /** The agents that handed it on to this one, in that order. */
+  readonly via: readonly string[]
   readonly messageId: string
   readonly capability: string
   readonly effects: Effects
@@ -25,9 +27,23 @@ export interface TaskOrigin {
   readonly payloadSha256: string
   /** Wall clock, ms. */
   readonly acceptedAt: number
+  /** Wall clock, ms, tolerance included: until then its submit may come again. */
+  readonly expiresAt: number
   /** It has to end this long after it was accepted, ms. */
   readonly budgetMs: number
 }
+
+/** The agent that a task was handed on to, and whether it has said that it has stored it: from then on it is there. */
+export interface HandedTo {
+  readonly agentId: string
+  readonly stored: boolean
+}
+
+/**
+ * News of a task that has come by hops are numbered from this many times the hops on, so that they follow on those of every agent
+ * that had it before: its owner asks all of them by one number.
+ */
+export const NUMBERS_PER_HOLDER = 1_000_000_000
 
 export type Folded = Extract<TaskEvent, { type: 'snapshot' }>
 /** An event before it has its number. */
@@ -38,6 +54,10 @@ export class Task {
   readonly origin: TaskOrigin
   /** The payload of the submit as it came; let go of at the end. */
   payload: Uint8Array
+  /** The rest of its submit as it came, from which it can be handed on; let go of with the payload. */
+  envelope: Uint8Array
+  /** Who has it, or is about to get it, in the place of this agent. */
+  handed: HandedTo | undefined
   state: TaskState
   /** As far as it is stored: what others are told. */
   storedState: TaskState
@@ -54,11 +74,19 @@ export class Task {
 
   constructor(
     origin: TaskOrigin,
-    payload: Uint8Array,
-    at: { state: TaskState; last: number; folded: Folded | undefined; endedAt: number },
+    submit: { payload: Uint8Array; envelope: Uint8Array },
+    at: {
+      state: TaskState
+      last: number
+      folded: Folded | undefined
+      endedAt: number
+      handed?: HandedTo | undefined
+    },
   ) {
     this.origin = origin
-    this.payload = payload
+    this.payload = submit.payload
+    this.envelope = submit.envelope
+    this.handed = at.handed
     this.state = at.state
     this.storedState = at.state
     this.last = at.last
@@ -69,6 +97,22 @@ export class Task {
 
   get ended(): boolean {
     return isTaskEnd(this.state)
+  }
+
+  /** Another agent has it now. */
+  get elsewhere(): boolean {
+    return this.handed?.stored === true
+  }
+
+  /** What it holds, bytes, about. */
+  get weight(): number {
+    return this.bytes + this.payload.length + this.envelope.length
+  }
+
+  /** Nobody starts it again here: what it was asked with may go. */
+  letGo(): void {
+    this.payload = NOTHING
+    this.envelope = NOTHING
   }
 
   /** Numbers an event and takes it in; the caller sees to it that it is stored. */
@@ -99,6 +143,13 @@ export class Task {
     this.bytes = events.reduce((sum, event) => sum + sizeOf(event), 0)
   }
 }
+
+/** What events tell of a task. */
+export function idsOf({ origin }: Task) {
+  return { messageId: origin.messageId, correlationId: origin.correlationId, traceId: origin.traceId }
+}
+
+const NOTHING = new Uint8Array(0)
 
 function foldInto(before: Folded | undefined, event: TaskEvent): Folded {
   const base = before ?? { type: 'snapshot' as const, state: 'accepted' as TaskState, questions: [] }
