@@ -46,6 +46,7 @@ export default defineConfig({
           isolate: false,
           include: ['packages/*/test/**/*.test.ts', 'examples/*/test/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: REPLACES_MODULES,
+          globalSetup: 'test/programs/setup.ts',
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },

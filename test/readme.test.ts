@@ -3,18 +3,19 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { program } from './programs/program.ts'
 
 const root = new URL('../', import.meta.url).pathname
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 const home = mkdtempSync(join(tmpdir(), 'hermes-readme-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-function run(file: string) {
-  const child = spawn(
-    process.execPath,
-    ['--conditions=@hermes-peer/source', '--import', 'tsx', join(root, 'examples/two-agents/src', file)],
-    { cwd: root, env: { ...process.env, HOME: home }, stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+async function run(agent: 'pm' | 'reviewer') {
+  const child = spawn(process.execPath, [await program(`examples/two-agents/src/${agent}`)], {
+    cwd: root,
+    env: { ...process.env, HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   child.stdout.on('data', (text) => {
     output += text
@@ -36,13 +37,13 @@ describe('the README', () => {
   test('the two agents find each other with no configuration, and the caller ends by itself', {
     timeout: 120_000,
   }, async () => {
-    const reviewer = run('reviewer.ts')
+    const reviewer = await run('reviewer')
     try {
-      let pm = run('pm.ts')
+      let pm = await run('pm')
       let code = await pm.ended
       // Started by hand one after the other they never race; here the caller may be up first, and says that nobody is there.
       for (let i = 0; code !== 0 && /NO_CANDIDATE|nobody/.test(pm.output()) && i < 5; i++) {
-        pm = run('pm.ts')
+        pm = await run('pm')
         code = await pm.ended
       }
       expect(pm.output()).toContain("rule: 'no-any'")

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { bundle } from '../processes/bundle.ts'
+import { bundle, bundled } from '../programs/bundle.ts'
 import type { AgentOptions, LogLine, Order, State } from './contracts.ts'
 import { judge, type Verdict } from './judge.ts'
 
@@ -42,7 +42,8 @@ export async function runChaos({ agents: count, tasks, seconds, signal, report }
   const folder = mkdtempSync(join(tmpdir(), 'hermes-chaos-'))
   const agents: Agent[] = []
   try {
-    const script = await bundle('../chaos/agent.ts', folder)
+    await bundle(folder, ['test/chaos/agent'])
+    const script = bundled(folder, 'test/chaos/agent')
     const ports = await freePorts(count)
     const address = (i: number) => `/ip4/127.0.0.1/tcp/${ports[i]}`
     const launch = (agent: Agent, order: Order): void => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { program } from '../programs/program.ts'
 import { within } from './eventually.ts'
 import type { LeakReport } from './leaks-child.ts'
 import { byTier } from './tier.ts'
@@ -20,13 +20,11 @@ interface Run {
 }
 
 /** Runs in a process of its own, so that its heap is nobody else’s. */
-function run(): Promise<Run> {
-  const script = fileURLToPath(new URL('./leaks-child.ts', import.meta.url))
-  const child = spawn(
-    process.execPath,
-    ['--expose-gc', '--conditions=@hermes-peer/source', '--import', 'tsx', script, String(CALLS), String(CYCLES)],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  )
+async function run(): Promise<Run> {
+  const script = await program('test/hostile/leaks-child')
+  const child = spawn(process.execPath, ['--expose-gc', script, String(CALLS), String(CYCLES)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   onTestFinished(() => {
     child.kill('SIGKILL')
   })

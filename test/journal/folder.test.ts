@@ -13,17 +13,11 @@ import {
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { createDiskJournal, createPeer, type Journal } from 'hermes-peer'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../calls/support/team.ts'
 import { numberedCommit, numbersIn } from './support/numbered.ts'
-import { journalProgram, launchJournal } from './support/process.ts'
+import { launchJournal } from './support/process.ts'
 import { mountTmpfs, tmpfsRefusal } from './support/tmpfs.ts'
-
-let program: Awaited<ReturnType<typeof journalProgram>>
-beforeAll(async () => {
-  program = await journalProgram()
-})
-afterAll(() => program.dispose())
 
 function place(): string {
   const root = temporaryFolder()
@@ -60,7 +54,7 @@ const snapshot = (folder: string): [string, string][] =>
 describe('two processes on one journal', () => {
   it('the second is refused with JOURNAL_LOCKED that names the folder, and gets it when the first has gone', async () => {
     const folder = place()
-    const [first, second] = [0, 1].map(() => launchJournal({ program: program.path, folder }))
+    const [first, second] = await Promise.all([0, 1].map(() => launchJournal({ folder })))
     if (!first || !second) throw new Error('unreachable')
     onTestFinished(async () => void (await Promise.all([first.kill(), second.kill()])))
     expect(await first.ask({ open: true })).toEqual({})
@@ -80,7 +74,7 @@ describe('two processes on one journal', () => {
 
   it('is told apart from damage, however busy the first one is', async () => {
     const folder = place()
-    const busy = launchJournal({ program: program.path, folder })
+    const busy = await launchJournal({ folder })
     onTestFinished(() => busy.kill())
     await busy.ask({ open: true })
     let acknowledged = 0
@@ -133,7 +127,7 @@ describe('a folder that cannot be written', () => {
     const folder = place()
     const scratch = place()
     mkdirSync(folder, { mode: 0o700 })
-    const process_ = launchJournal({ program: program.path, folder })
+    const process_ = await launchJournal({ folder })
     onTestFinished(() => process_.kill())
     if (process.getuid?.() === 0) {
       // Root may write everywhere, so the process becomes nobody; the way to the folder is opened for it.

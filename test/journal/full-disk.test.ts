@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDiskJournal, type HermesError, type Journal } from 'hermes-peer'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../calls/support/team.ts'
 import { numberedCommit, numbersIn } from './support/numbered.ts'
-import { journalProgram, launchJournal } from './support/process.ts'
+import { launchJournal } from './support/process.ts'
 import { mountTmpfs, type Tmpfs, tmpfsRefusal } from './support/tmpfs.ts'
 
 const MIB = 1024 * 1024
@@ -13,12 +13,6 @@ const NEVER_ASK = -1024 * MIB
 const refusal = tmpfsRefusal()
 const suite =
   refusal === undefined ? 'a full disk (tmpfs)' : `a full disk: skipped, no tmpfs can be mounted (${refusal})`
-
-let program: Awaited<ReturnType<typeof journalProgram>>
-beforeAll(async () => {
-  program = await journalProgram()
-})
-afterAll(() => program.dispose())
 
 /** Leaves that many bytes free. */
 function fill({ folder }: Tmpfs, free: number): void {
@@ -75,7 +69,7 @@ describe.skipIf(refusal !== undefined)(suite, () => {
       const disk = mountTmpfs(8)
       onTestFinished(() => disk.dispose())
       const folder = join(disk.folder, 'journal')
-      const process = launchJournal({ program: program.path, folder, spareBytes: NEVER_ASK })
+      const process = await launchJournal({ folder, spareBytes: NEVER_ASK })
       onTestFinished(() => process.kill())
       expect(await process.ask({ open: true })).toEqual({})
       const stored: number[] = []
@@ -126,7 +120,7 @@ describe('a file that may not grow (ulimit -f)', () => {
   it('is refused in the middle of a record; the next commits go into a new log and outlive a kill', async () => {
     const folder = join(temporaryFolder(), 'journal')
     onTestFinished(() => rmSync(join(folder, '..'), { recursive: true }))
-    const process = launchJournal({ program: program.path, folder, fileBlocks: 400 })
+    const process = await launchJournal({ folder, fileBlocks: 400 })
     onTestFinished(() => process.kill())
     expect(await process.ask({ open: true })).toEqual({})
     const stored: number[] = []

@@ -1,18 +1,12 @@
 import { rmSync } from 'node:fs'
 import { seededRandom } from '@hermes-peer/testkit'
 import { createDiskJournal } from 'hermes-peer'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../calls/support/team.ts'
 import { numbersIn } from './support/numbered.ts'
-import { journalProgram, launchJournal } from './support/process.ts'
+import { launchJournal } from './support/process.ts'
 
 const KILLS = 25
-
-let program: Awaited<ReturnType<typeof journalProgram>>
-beforeAll(async () => {
-  program = await journalProgram()
-})
-afterAll(() => program.dispose())
 
 describe('kill -9 in the middle of acknowledged writes', () => {
   it(`loses nothing acknowledged and leaves nothing by halves, ${KILLS} times in a row on one journal`, async () => {
@@ -22,9 +16,9 @@ describe('kill -9 in the middle of acknowledged writes', () => {
     let acknowledged = 0
     let beyond = 0
     for (let round = 0; round < KILLS; round++) {
-      const process = launchJournal({ program: program.path, folder })
+      const process = await launchJournal({ folder })
       expect(await process.ask({ open: true })).toEqual({})
-      const enough = random.int(3, 40)
+      const enough = random.int(3, 16)
       const told: number[] = []
       await new Promise<void>((resolve) => {
         process.write(next, (number) => {

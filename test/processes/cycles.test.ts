@@ -1,20 +1,15 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, test } from 'vitest'
-import { bundle } from './bundle.ts'
+import { describe, expect, test } from 'vitest'
+import { program } from '../programs/program.ts'
 
-const programs = mkdtempSync(join(tmpdir(), 'hermes-cycles-program-'))
-afterAll(() => rmSync(programs, { recursive: true, force: true }))
 const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] as number
 
 describe('two peers in one process, started and stopped 100 times', () => {
   test('leave no handle, timer or listener, and the heap stays within 5 %', { timeout: 170_000 }, async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      ['--expose-gc', await bundle('cycles.ts', programs)],
+      ['--expose-gc', await program('test/processes/cycles')],
       { maxBuffer: 1 << 24 },
     )
     const { heap, left, warnings } = JSON.parse(stdout) as {

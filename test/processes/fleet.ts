@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bundle } from './bundle.ts'
+import { program } from '../programs/program.ts'
 
 export interface AgentMessage {
   type: 'ready' | 'started' | 'aborted'
@@ -32,8 +32,7 @@ export interface Fleet {
 
 export async function createFleet(): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), 'hermes-fleet-'))
-  const programs = mkdtempSync(join(tmpdir(), 'hermes-programs-'))
-  const script = await bundle('agent.ts', programs)
+  const script = await program('test/processes/agent')
   const agents = new Set<AgentProcess>()
   return {
     folder,
@@ -85,7 +84,7 @@ export async function createFleet(): Promise<Fleet> {
             }),
         ),
       )
-      for (const path of [folder, programs]) rmSync(path, { recursive: true, force: true })
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

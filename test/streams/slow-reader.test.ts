@@ -1,9 +1,10 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTeam } from '../calls/support/team.ts'
+import { eventually } from '../hostile/eventually.ts'
 import { byTier, PATIENCE_MS } from '../hostile/tier.ts'
+import { program } from '../programs/program.ts'
 import { echo, figures, PAGE, pages } from './support/contracts.ts'
 import { resident } from './support/memory.ts'
 
@@ -15,17 +16,18 @@ const BUFFER = byTier({ test: 2.5 * MiB, ci: 4 * MiB, long: 4 * MiB })
 const tuning = { streamBufferBytes: BUFFER }
 
 const team = createTeam({ tuning })
-const writer = fork(
-  fileURLToPath(new URL('./support/writer.ts', import.meta.url)),
-  [JSON.stringify({ agentId: 'writer', folder: team.folder, tuning })],
-  {
-    execArgv: ['--conditions=@hermes-peer/source', '--import', 'tsx'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  },
-)
+let writer: ChildProcess | undefined
+beforeAll(async () => {
+  writer = fork(
+    await program('test/streams/support/writer'),
+    [JSON.stringify({ agentId: 'writer', folder: team.folder, tuning })],
+    { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+  )
+  await once(writer, 'message')
+})
 afterAll(async () => {
   await team.stop()
-  writer.kill('SIGKILL')
+  writer?.kill('SIGKILL')
 })
 
 const percentile = (sorted: readonly number[], share: number) =>
@@ -35,7 +37,6 @@ describe('F-20 slow reader: memory growth or silent loss, over TCP between two p
   it(
     `${CHUNKS} chunks of 1 KB to a reader of ${PER_SECOND} a second: the writer waits, memory stays, other calls go on`,
     async () => {
-      await once(writer, 'message')
       const reader = await team.start('reader')
       // What a fast reader takes is no growth: the code, and the garbage of so much data.
       for await (const page of reader.stream(pages, { count: CHUNKS / 4 })) expect(page).toBe(PAGE)
@@ -51,14 +52,23 @@ describe('F-20 slow reader: memory growth or silent loss, over TCP between two p
           await new Promise((resolve) => setTimeout(resolve, 20))
         }
       })()
+      let paused = false
+      const watch = reader.events.on('stream.flow', (flow) => {
+        if (flow.side === 'reader' && flow.paused) paused = true
+      })
       const stream = reader.stream(pages, { count: CHUNKS })
-      const began = performance.now()
+      let began = performance.now()
       let read = 0
       /** How far ahead of its reader the writer was in the middle of it. */
       let ahead = 0
       for await (const text of stream) {
         if (text !== PAGE) throw new Error(`page ${read} is another one`)
         read++
+        if (read === 50) {
+          // However slow the writer is on a busy machine: the reader stands still until its buffer is full.
+          await eventually(() => paused, 'the writer to be told to pause', PATIENCE_MS)
+          began = performance.now() - (read / PER_SECOND) * 1000
+        }
         if (read === CHUNKS / 2) {
           const told = await reader.call(figures, null)
           ahead = told.made - read
@@ -71,6 +81,7 @@ describe('F-20 slow reader: memory growth or silent loss, over TCP between two p
         if (due > 0) await new Promise((resolve) => setTimeout(resolve, due))
       }
       reading = false
+      watch()
       await calls
       expect(await stream.result).toEqual({ made: CHUNKS })
       expect(read).toBe(CHUNKS)

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import type { PeerOptions } from 'hermes-peer'
+import { program } from '../../programs/program.ts'
 import type { FromChild, ToChild } from './process-messages.ts'
 import { until } from './team.ts'
 
@@ -17,8 +17,8 @@ export interface Child {
 
 /** A peer in a process of its own; whoever starts it ends it. */
 export async function startChild(options: PeerOptions): Promise<Child> {
-  const child = fork(fileURLToPath(new URL('./child.ts', import.meta.url)), [JSON.stringify(options)], {
-    execArgv: ['--conditions=@hermes-peer/source', '--import', 'tsx'],
+  const child = fork(await program('test/calls/support/child'), [JSON.stringify(options)], {
+    execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const told: FromChild[] = []

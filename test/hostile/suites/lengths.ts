@@ -1,38 +1,29 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { actor } from '../actors.ts'
 import { eventually } from '../eventually.ts'
-import { MiB, memory, wholeMemory } from '../memory.ts'
+import { hostileKey, linkScene } from '../link-scene.ts'
+import { heldSince, MiB, wholeMemory } from '../memory.ts'
 import { bytesOf, handHandshake, helloOf, proofOf } from '../raw-handshake.ts'
-import { dialLink, type RawLink } from '../raw-link.ts'
-import type { RawPeer } from '../raw-peer.ts'
+import type { RawLink } from '../raw-link.ts'
 import { partOf, varint } from '../raw-stream.ts'
-import { honest, sharedScene } from '../scene.ts'
 import { refused, TOLD, verdictOf } from '../verdict.ts'
-import { echo, type Victim } from '../victim.ts'
+import { echo } from '../victim.ts'
 
-const victimKey = actor('victim')
-const honestKey = actor('honest')
-const hostileKey = actor('hostile')
 /** Before the handshake is over, and after it: largest body of a message, largest header and payload together. */
 const HANDSHAKE = 8 * 1024
 const ENVELOPE = MiB
 
 describe('F-06 peer-supplied length trusted before a limit check', () => {
-  const world = sharedScene()
-  let victim: Victim
-  let good: Victim
-  let raw: RawPeer
+  const { world, peers, fresh, drop } = linkScene()
+  let held: ReturnType<typeof heldSince>
 
-  beforeAll(async () => {
-    victim = await world.peer({ as: victimKey, allow: [honestKey, hostileKey] })
-    good = await honest(world, honestKey, victim)
-    raw = await world.raw(hostileKey)
+  beforeAll(() => {
+    held = heldSince()
   })
 
-  async function unaffected(before: number): Promise<void> {
-    expect(await good.peer.call(echo, 'served')).toBe('served')
-    expect(memory() - before).toBeLessThan(8 * MiB)
+  async function unaffected(): Promise<void> {
+    expect(await peers().good.peer.call(echo, 'served')).toBe('served')
+    expect(held(8 * MiB)).toBeLessThan(8 * MiB)
     expect(world.escaped).toEqual([])
   }
 
@@ -47,15 +38,16 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
   ]
 
   it.each(bombs)('before the handshake: %s: closed with a size error', async (_, bomb) => {
+    const { victim, raw } = peers()
     victim.mark()
-    const before = memory()
     const stream = await raw.open(victim.address)
     stream.send(bomb(HANDSHAKE))
     expect(await verdictOf(victim, stream)).toEqual(refused('LIMIT_EXCEEDED'))
-    await unaffected(before)
+    await unaffected()
   })
 
   it('before the handshake: a length in a longer form than it needs: refused', async () => {
+    const { victim, raw } = peers()
     victim.mark()
     const stream = await raw.open(victim.address)
     stream.send(Buffer.from([0x82, 0x00, 0x7b, 0x7d]))
@@ -63,17 +55,18 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
   })
 
   it.each(bombs)('in the place of the proof: %s: closed with a size error', async (_, bomb) => {
+    const { victim, raw } = peers()
     victim.mark()
-    const before = memory()
     const stream = await raw.open(victim.address)
     stream.send(partOf(bytesOf(helloOf(hostileKey))))
     await stream.part()
     stream.send(bomb(HANDSHAKE))
     expect(await verdictOf(victim, stream)).toEqual(refused('LIMIT_EXCEEDED'))
-    await unaffected(before)
+    await unaffected()
   })
 
   it('before the handshake: a message of exactly 8 KiB is accepted', async () => {
+    const { victim, raw } = peers()
     victim.mark()
     const stream = await raw.open(victim.address)
     const hand = handHandshake(stream, hostileKey, { initiator: raw.peerId, responder: victim.self.peerId })
@@ -91,8 +84,8 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
   })
 
   it('before the handshake: more bytes than its messages can have are not kept', async () => {
+    const { victim, raw } = peers()
     victim.mark()
-    const before = memory()
     const stream = await raw.open(victim.address)
     // A length that is allowed, and then everything at once, in pieces.
     stream.send(varint(HANDSHAKE))
@@ -100,25 +93,21 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     const verdict = await verdictOf(victim, stream)
     expect(verdict).toMatchObject({ linked: false })
     expect(TOLD).toContain(verdict.told)
-    await unaffected(before)
+    await unaffected()
   })
 
-  async function linked(): Promise<RawLink> {
-    victim.mark()
-    return dialLink(raw, hostileKey, victim.address)
-  }
-
   it.each(bombs)('after the handshake: %s: closed with a size error', async (_, bomb) => {
-    const link = await linked()
-    const before = memory()
+    const { victim } = peers()
+    const link = await fresh()
     link.stream.send(bomb(2 * ENVELOPE))
     expect(await victim.until('link.down')).toMatchObject({ agentId: 'hostile', code: 'LIMIT_EXCEEDED' })
     await link.untilEnded()
-    await unaffected(before)
+    await unaffected()
   })
 
   it('after the handshake: an envelope of exactly 1 MiB is accepted, and one of a byte more is refused for its size', async () => {
-    const link = await linked()
+    const { victim } = peers()
+    const link = await fresh()
     const fill = (target: number) => {
       // The header grows with the digits of the size, so the payload is fitted to it.
       const probe = link.craft({
@@ -139,24 +128,24 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     link.stream.send(over.frame)
     // A size error, not a broken signature.
     expect(await victim.until('envelope.refused')).toMatchObject({ code: 'LIMIT_EXCEEDED' })
-    link.reset()
-    await victim.until('link.down')
+    await drop(link)
   })
 
   it('after the handshake: a header over 4 KiB is refused for its size', async () => {
-    const link = await linked()
+    const { victim } = peers()
+    const link = await fresh()
     const one = link.craft({ target_capability: 'echo' })
     const header = Buffer.concat([one.header, Buffer.alloc(4097 - one.header.length, 0x20)])
     link.stream.send(
       partOf(Buffer.concat([Buffer.alloc(1), partOf(header), partOf(one.payload), one.signature, Buffer.alloc(1)])),
     )
     expect(await victim.until('envelope.refused')).toMatchObject({ code: 'LIMIT_EXCEEDED' })
-    link.reset()
-    await victim.until('link.down')
+    await drop(link)
   })
 
   it('after the handshake: a frame in pieces of one byte costs about its own size', async () => {
-    const link = await linked()
+    const { good } = peers()
+    const link = await fresh()
     const one = link.craft({ target_capability: 'echo', payload: { input: 'x'.repeat(30_000) } })
     await good.peer.call(echo, 1)
     const before = wholeMemory()
@@ -170,8 +159,7 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     expect(wholeMemory() - before).toBeLessThan(2 * MiB)
     link.stream.send(one.frame.subarray(-1))
     expect((await link.answerTo(one, 30_000)).header.message_type).toBe('response')
-    link.reset()
-    await victim.until('link.down')
+    await drop(link)
   })
 
   describe('frames that are broken inside', () => {
@@ -230,10 +218,11 @@ describe('F-06 peer-supplied length trusted before a limit check', () => {
     ]
     let link: RawLink
     beforeAll(async () => {
-      link = await linked()
+      link = await fresh()
     })
 
     it.each(cases)('%s: refused, and the link goes on', async (_, code, bytes) => {
+      const { victim } = peers()
       victim.mark()
       link.stream.send(bytes(link))
       expect(await victim.until('envelope.refused')).toMatchObject({ code, from: 'hostile' })

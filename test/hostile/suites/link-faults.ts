@@ -14,7 +14,7 @@ import { echo, type Victim } from '../victim.ts'
 const victimKey = actor('victim')
 const honestKey = actor('honest')
 const hostileKey = actor('hostile')
-const ROUNDS = byTier({ test: 24, ci: 200, long: 2000 })
+const ROUNDS = byTier({ test: 12, ci: 200, long: 2000 })
 
 describe('F-23 remote misbehaviour kills the process', () => {
   const world = sharedScene()

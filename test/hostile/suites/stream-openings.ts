@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Draft } from '../craft.ts'
 import { craft } from '../craft.ts'
 import { eventually } from '../eventually.ts'
-import { MiB, memory } from '../memory.ts'
+import { heldSince, MiB } from '../memory.ts'
 import { dialLink, type RawLink } from '../raw-link.ts'
 import { partOf, type RawStream, varint } from '../raw-stream.ts'
 import { scene } from '../scene.ts'
@@ -143,7 +143,7 @@ describe('streams under attack: what follows the opening', () => {
   it.each(wrong)('%s ends the stream: %s, and the handler is told', async (_, code, bytes) => {
     const world = scene()
     const { victim, raw, link, runs } = await attacked(world)
-    const before = memory()
+    const held = heldSince()
     const crafted = streaming(link, 1e9)
     const stream = await open(raw, victim)
     stream.send(crafted.frame)
@@ -152,7 +152,7 @@ describe('streams under attack: what follows the opening', () => {
     expect(await victim.until('stream.ended')).toMatchObject({ code })
     await eventually(() => runs.aborted.length === 1, 'the abort')
     expect(runs.aborted).toEqual(['CALLER_GONE'])
-    expect(memory() - before).toBeLessThan(4 * MiB)
+    expect(held(4 * MiB)).toBeLessThan(4 * MiB)
     stream.reset()
     await asBefore(victim, raw, link)
   })
@@ -176,14 +176,14 @@ describe('streams under attack: what follows the opening', () => {
   it('a flood of pause and resume is no work for the handler, and no memory', async () => {
     const world = scene()
     const { victim, raw, link } = await attacked(world)
-    const before = memory()
+    const held = heldSince()
     const crafted = streaming(link, 500)
     const stream = await open(raw, victim)
     stream.send(crafted.frame)
     const flood = Buffer.concat(Array.from({ length: 5000 }, () => [encodePause(), encodeResume()]).flat())
     for (let i = 0; i < 20; i++) stream.send(flood)
     expect(await readStream(stream, crafted.leaf)).toMatchObject({ end: { status: 'completed', count: 500 } })
-    expect(memory() - before).toBeLessThan(8 * MiB)
+    expect(held(8 * MiB)).toBeLessThan(8 * MiB)
     await asBefore(victim, raw, link)
   })
 

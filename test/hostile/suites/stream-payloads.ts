@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Crafted } from '../craft.ts'
 import { craft } from '../craft.ts'
 import { eventually } from '../eventually.ts'
-import { MiB, memory } from '../memory.ts'
+import { heldSince, MiB } from '../memory.ts'
 import type { RawLink } from '../raw-link.ts'
 import type { RawStream } from '../raw-stream.ts'
 import { scene } from '../scene.ts'
@@ -113,7 +113,7 @@ describe('streams under attack: payloads that travel apart', () => {
   it('a payload said to be 64 MiB costs nothing until it comes, and no more than the share of its sender', async () => {
     const world = scene()
     const { victim, raw, link } = await attacked(world)
-    const before = memory()
+    const held = heldSince()
     const streams: RawStream[] = []
     const leaves: Crafted[] = []
     for (let i = 0; i < 3; i++) {
@@ -125,7 +125,7 @@ describe('streams under attack: payloads that travel apart', () => {
     }
     // Two are what one sender may have on its way: 128 MiB.
     expect((await link.answerTo(leaves[2] as Crafted)).payload).toMatchObject({ error_code: 'BUSY', retryable: true })
-    expect(memory() - before).toBeLessThan(4 * MiB)
+    expect(held(4 * MiB)).toBeLessThan(4 * MiB)
     for (const stream of streams) stream.reset()
     await eventually(() => victim.of('stream.ended').length === 3, 'their ends')
     await asBefore(victim, raw, link)

@@ -13,7 +13,7 @@ import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Draft } from '../craft.ts'
 import { craft } from '../craft.ts'
-import { MiB, memory } from '../memory.ts'
+import { heldSince, MiB } from '../memory.ts'
 import type { RawLink } from '../raw-link.ts'
 import { partOf, type RawStream, varint } from '../raw-stream.ts'
 import { scene } from '../scene.ts'
@@ -210,7 +210,7 @@ describe('streams under attack: a provider that lies', () => {
   })
 
   it('a producer that does not listen to pause is aborted, and what it floods with is bounded', async () => {
-    const before = memory()
+    const held = heldSince()
     const world = scene()
     const { victim, raw, link } = await attacked(world, {})
     await victim.peer.manifest('hostile')
@@ -228,7 +228,7 @@ describe('streams under attack: a provider that lies', () => {
     expect(await victim.until('stream.ended')).toMatchObject({ code: 'STREAM_BROKEN' })
     expect(victim.of('stream.flow')).toMatchObject([{ side: 'reader', paused: true }])
     await expect(iterator.next()).rejects.toMatchObject({ code: 'STREAM_BROKEN' })
-    expect(memory() - before).toBeLessThan(24 * MiB)
+    expect(held(24 * MiB)).toBeLessThan(24 * MiB)
     expect(await link.answerTo(link.request('echo', 1))).toMatchObject({ payload: { output: 1 } })
   })
 })

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
-import { createDiskJournal } from 'hermes-peer'
+// Not by way of the whole package: it is loaded again after every kill.
+import { createDiskJournal } from '../../../packages/peer/src/journal/disk/disk-journal.ts'
 import { numberedCommit } from './numbered.ts'
 
 /**

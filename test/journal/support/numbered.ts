@@ -3,10 +3,10 @@ import type { Journal, JournalChange } from 'hermes-peer'
 /** Some values are larger than a block of the log, and all of them together than what LevelDB keeps in memory. */
 const SIZES = [10, 300, 40_000, 5_000]
 
+/** Counts upwards from a byte that depends on both. */
 function bytesOf(number: number, half: number): Uint8Array {
-  const bytes = new Uint8Array(SIZES[number % SIZES.length] as number)
-  for (let i = 0; i < bytes.length; i++) bytes[i] = (number * 31 + half * 7 + i) & 0xff
-  return bytes
+  const row = Uint8Array.from({ length: 256 }, (_, i) => (number * 31 + half * 7 + i) & 0xff)
+  return Buffer.alloc(SIZES[number % SIZES.length] as number, row)
 }
 
 /** Two entries in different tables that belong together: a commit is there by halves when only one of them is. */

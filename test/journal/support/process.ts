@@ -1,10 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { bundle } from '../../processes/bundle.ts'
+import { program } from '../../programs/program.ts'
 
 export interface Reply {
   readonly value?: unknown
@@ -20,23 +16,15 @@ export interface JournalProcess {
   kill(): Promise<void>
 }
 
-/** The program of the process in one file, made once per test file. */
-export async function journalProgram(): Promise<{ path: string; dispose(): void }> {
-  const folder = mkdtempSync(join(tmpdir(), 'hermes-test-'))
-  const path = await bundle(fileURLToPath(new URL('./child.ts', import.meta.url)), folder)
-  return { path, dispose: () => rmSync(folder, { recursive: true, force: true }) }
-}
-
 export interface LaunchOptions {
-  readonly program: string
   readonly folder: string
   readonly spareBytes?: number
   /** The largest file it may write, in blocks of the shell's `ulimit -f`. */
   readonly fileBlocks?: number
 }
 
-export function launchJournal({ program, folder, spareBytes = 1, fileBlocks }: LaunchOptions): JournalProcess {
-  const argv = [process.execPath, program, folder, String(spareBytes)]
+export async function launchJournal({ folder, spareBytes = 1, fileBlocks }: LaunchOptions): Promise<JournalProcess> {
+  const argv = [process.execPath, await program('test/journal/support/child'), folder, String(spareBytes)]
   const [command = '', ...args] =
     fileBlocks === undefined ? argv : ['sh', '-c', `ulimit -f ${fileBlocks}; exec "$@"`, 'sh', ...argv]
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
