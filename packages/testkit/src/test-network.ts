@@ -1,4 +1,13 @@
-import { type Capability, checkName, HermesError, peerIdOf, type SigningKey, signingKey } from '@hermes-peer/protocol'
+import {
+  type Capability,
+  checkName,
+  HermesError,
+  type PublicKey,
+  peerIdOf,
+  type SigningKey,
+  signingKey,
+  toHex,
+} from '@hermes-peer/protocol'
 import {
   type AnyEvent,
   allowList,
@@ -92,7 +101,10 @@ class MemoryTestNetwork implements TestNetwork {
   readonly #world
   readonly #lives = new Map<string, Life>()
   readonly #keys = new Map<string, SigningKey>()
-  readonly #checkKey = createKeyCheck()
+  readonly #peerIds = new Map<string, string>()
+  /** Keys of this network by their bytes: they were checked when they were made. Bounded by its agents. */
+  readonly #own = new Map<string, PublicKey>()
+  readonly #checkForeign = createKeyCheck()
   readonly #epochs = new Map<string, EpochStore>()
   readonly #disks = new Map<string, SimulatedDisk>()
   readonly #calls: ObservedCall[] = []
@@ -115,7 +127,12 @@ class MemoryTestNetwork implements TestNetwork {
   }
 
   peerId(agentId: string): string {
-    return peerIdOf(this.#key(agentId).publicKey.raw)
+    let id = this.#peerIds.get(agentId)
+    if (id === undefined) {
+      id = peerIdOf(this.#key(agentId).publicKey.raw)
+      this.#peerIds.set(agentId, id)
+    }
+    return id
   }
 
   disk(agentId: string): SimulatedDisk {
@@ -150,7 +167,7 @@ class MemoryTestNetwork implements TestNetwork {
       {
         clock,
         random,
-        keys: this.#checkKey,
+        keys: (raw) => this.#own.get(toHex(raw)) ?? this.#checkForeign(raw),
         loopUtilization: () => 0,
         ...(sendFilter ? { sendFilter } : {}),
         open: async ({ journal, tunables }) => ({
@@ -231,6 +248,7 @@ class MemoryTestNetwork implements TestNetwork {
     if (!key) {
       key = this.#options.key?.(agentId) ?? signingKey(this.random.fork(`key:${agentId}`).bytes(32))
       this.#keys.set(agentId, key)
+      this.#own.set(toHex(key.publicKey.raw), key.publicKey)
     }
     return key
   }
