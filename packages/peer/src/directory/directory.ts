@@ -22,6 +22,7 @@ import { onAbort, withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Entry, newEntry, offered } from './entry.ts'
 import { createLookups } from './lookups.ts'
+import { askAll } from './manifests.ts'
 
 export type { Entry } from './entry.ts'
 
@@ -142,9 +143,10 @@ class AgentDirectory implements Directory {
     }
     const undescribed = found.filter(({ manifest, status }) => !manifest && status !== 'offline')
     if (undescribed.length > 0) {
-      await Promise.all(
-        undescribed.map(({ agentId }) => withSignal(this.manifest(agentId), options.signal).catch(() => undefined)),
-      )
+      const { clock, tunables } = this.#options
+      const everybody = capability === undefined && agent === undefined
+      const ask = (entry: Entry, signal: AbortSignal) => withSignal(this.manifest(entry.agentId), signal)
+      await askAll(undescribed, ask, { signal: options.signal, clock, tunables, hurried: everybody })
     }
     return found
   }
