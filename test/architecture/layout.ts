@@ -47,7 +47,13 @@ export const MACHINE = ['clock.ts', 'random.ts', 'machine.ts']
  * Files of `peer` that only describe: everything may import types from them, against the arrow too, because a type says
  * nothing about who calls whom at run time.
  */
-export const CONTRACTS = ['api.ts', 'network/network.ts', 'routing/query.ts', 'telemetry/events.ts']
+export const CONTRACTS = [
+  'api.ts',
+  'network/network.ts',
+  'routing/query.ts',
+  'routing/record.ts',
+  'telemetry/events.ts',
+]
 
 /** Only `packages/peer/src/network` knows the transport. */
 export const TRANSPORT = /^(libp2p|@libp2p\/.+|@chainsafe\/libp2p-.+|@multiformats\/.+)(\/|$)/

@@ -24,7 +24,7 @@ import type { StopOptions } from './calls/drain.ts'
 import type { PullOptions } from './calls/pull.ts'
 import type { Session } from './calls/session.ts'
 import type { ContextRef } from './context/store.ts'
-import type { Candidate, Query } from './routing/query.ts'
+import type { Candidate, Query, Sla } from './routing/query.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 
 /** What a call is addressed to: a contract (typed), for any agent that provides it. */
@@ -33,6 +33,10 @@ export interface CallOptions {
   agent?: string
   /** Only candidates whose labels equal these (or contain one of them, where the label is a list). */
   where?: Readonly<Record<string, string>>
+  /** What is wanted in plain words, in any language: only candidates that mean it. */
+  intent?: string
+  /** Hard conditions: only candidates that keep them. */
+  sla?: Sla
   /** The caller's deadline from now, ms. Default 60,000; inside a handler never later than that call's own. */
   timeoutMs?: number
   /** 1..5, 5 is most urgent. Default: the priority of the call being served, else 3. */
@@ -283,8 +287,11 @@ export interface Peer extends AsyncDisposable {
    * Throws `INVALID_CONTRACT`, `INVALID_OPTION`, `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`, `NOT_STARTED`.
    */
   stream<C extends StreamingCapability>(contract: C, input: InputOf<C>, options?: CallOptions): ResultStream<C>
-  /** Calls a capability without a contract at hand: input is checked against the provider's manifest, output is unknown. */
-  callDynamic(capability: string, input: unknown, options?: CallOptions): Promise<unknown>
+  /**
+   * Calls a capability without a contract at hand, by its name or by what it should mean: input is checked against the provider's
+   * manifest, output is unknown.
+   */
+  callDynamic(target: string | { intent: string }, input: unknown, options?: CallOptions): Promise<unknown>
   /**
    * Begins a session with an agent, or with the best one for a contract. It ends by `close()`, after `idleMs` (default and
    * most: 15 min) without anything in flight, or, with `leaseMs`, when that is over and was not renewed. Rejects with `BUSY`

@@ -16,7 +16,7 @@ import type { CallSpec } from './calls/call.ts'
 import type { Served } from './calls/context.ts'
 import { withRefs } from './calls/pull.ts'
 import type { PieceReader } from './calls/stream-caller.ts'
-import { checkTimes, checkWhere } from './checks.ts'
+import { checkIntent, checkSla, checkTimes, checkWhere } from './checks.ts'
 import type { Clock } from './clock.ts'
 import type { Tunables } from './defaults.ts'
 import type { Random } from './random.ts'
@@ -40,6 +40,8 @@ export interface SpecSource {
 const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
   'agent',
   'where',
+  'intent',
+  'sla',
   'timeoutMs',
   'priority',
   'signal',
@@ -74,6 +76,8 @@ export function callSpec(
     capability,
     agent: options.agent,
     where: options.where,
+    intent: options.intent,
+    sla: options.sla,
     effects,
     input: { value: input, schema: inputSchema },
     // Once for all attempts, and before anything is counted: what cannot be sent is refused here.
@@ -105,10 +109,12 @@ function check(options: CallOptions): void {
   }
   for (const key of Object.keys(options))
     if (!KNOWN.has(key)) refuse(key, `is not an option of a call; known are ${[...KNOWN].join(', ')}`)
-  const { agent, where, priority, correlationId, context, ordered, maxHops } = options
+  const { agent, where, intent, sla, priority, correlationId, context, ordered, maxHops } = options
   if (agent !== undefined) checkName('agent_id', agent, 'agent')
   checkTimes(options)
   checkWhere(where)
+  checkIntent(intent)
+  checkSla(sla)
   if (ordered !== undefined && typeof ordered !== 'boolean') refuse('ordered', 'must be true or false')
   if (maxHops !== undefined && !(Number.isInteger(maxHops) && maxHops >= 0 && maxHops <= MAX_HOPS)) {
     refuse('maxHops', `must be a whole number from 0 to ${MAX_HOPS}`)

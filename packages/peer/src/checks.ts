@@ -1,6 +1,6 @@
 import { type Capability, checkName, HermesError, isCapability } from '@hermes-peer/protocol'
 import type { SessionTarget } from './api.ts'
-import type { Query } from './routing/query.ts'
+import type { Query, Sla } from './routing/query.ts'
 
 /** Longest time-out that may be asked for: one day, ms. */
 const LONGEST_MS = 86_400_000
@@ -121,18 +121,53 @@ export function checkWhere(where: unknown): void {
   if (!sound) refuse('where', 'must map labels to texts')
 }
 
-const QUERY_FIELDS: ReadonlySet<string> = new Set<keyof Query>(['capability', 'agent', 'where'])
+/** Characters of an intent. */
+const LONGEST_INTENT = 2048
+
+/** What is wanted in plain words. */
+export function checkIntent(intent: unknown, field = 'intent'): void {
+  if (intent === undefined) return
+  if (typeof intent !== 'string' || intent.trim() === '' || intent.length > LONGEST_INTENT)
+    refuse(field, `must be a text of 1 to ${LONGEST_INTENT} characters that says what is wanted`)
+}
+
+const SLA_BOUNDS: Readonly<Record<keyof Sla, readonly [number, number]>> = {
+  p50Ms: [Number.MIN_VALUE, LONGEST_MS],
+  p99Ms: [Number.MIN_VALUE, LONGEST_MS],
+  success: [0, 1],
+  costLevel: [1, 5],
+  load: [0, 100],
+}
+
+/** Hard conditions. */
+export function checkSla(sla: unknown): void {
+  if (sla === undefined) return
+  if (typeof sla !== 'object' || sla === null || Array.isArray(sla)) refuse('sla', 'must be an object of conditions')
+  for (const [name, value] of Object.entries(sla as object)) {
+    if (!Object.hasOwn(SLA_BOUNDS, name))
+      refuse(`sla.${name}`, `is not a condition; known are ${Object.keys(SLA_BOUNDS).join(', ')}`)
+    const [least, most] = SLA_BOUNDS[name as keyof Sla]
+    if (value === undefined) continue
+    if (!(typeof value === 'number' && value >= least && value <= most))
+      refuse(`sla.${name}`, `must be a number from ${least === Number.MIN_VALUE ? 'above 0' : least} to ${most}`)
+  }
+}
+
+const QUERY_FIELDS: ReadonlySet<string> = new Set<keyof Query>(['capability', 'agent', 'where', 'intent', 'sla'])
 
 /** Throws `INVALID_OPTION` or `INVALID_NAME` that names the field. */
 export function checkQuery(query: Query): void {
-  if (typeof query !== 'object' || query === null) refuse('query', 'must be an object with capability or agent')
+  if (typeof query !== 'object' || query === null) refuse('query', 'must be an object with capability, agent or intent')
   for (const key of Object.keys(query)) {
     if (!QUERY_FIELDS.has(key))
       refuse(`query.${key}`, `is not a field of a query; known are ${[...QUERY_FIELDS].join(', ')}`)
   }
-  const { capability, agent, where } = query
-  if (capability === undefined && agent === undefined) refuse('query', 'must name a capability or an agent')
+  const { capability, agent, where, intent, sla } = query
+  if (capability === undefined && agent === undefined && intent === undefined)
+    refuse('query', 'must name a capability or an agent, or have an intent')
   if (capability !== undefined) checkName('capability', capability)
   if (agent !== undefined) checkName('agent_id', agent, 'agent')
   checkWhere(where)
+  checkIntent(intent)
+  checkSla(sla)
 }

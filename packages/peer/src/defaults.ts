@@ -205,6 +205,26 @@ export const DEFAULTS = {
   successWeight: 0.1,
   /** Score difference that counts as equal when two are drawn. */
   nearEqual: 0.05,
+  /** Share of the calls that go to agents with fewer than `provenCalls` from here, while others are there. */
+  newcomerShare: 0.05,
+  provenCalls: 10,
+  /** Latency older than this breaks no SLA: whoever was slow has another chance. */
+  slaWindowMs: 5 * MINUTE,
+  /**
+   * Share of a wish's words, by their rarity, that a capability must have to be what is meant. On the labelled set the right ones reach
+   * 0.32 and more, what nobody offers 0.25 at most.
+   */
+  intentLeastShare: 0.3,
+  /** The same for embeddings: unrelated texts of common models stay below it. Models differ; set it for yours. */
+  intentLeastCosine: 0.4,
+  /** Only capabilities that mean a wish at least this well beside the best one stand in for it. */
+  intentBand: 0.8,
+  /** Capabilities compared by embedding for one wish; where more are known, those nearest by words. */
+  intentEmbedded: 512,
+  /** Vectors kept: 6 KiB each for a model of 1,536 numbers. */
+  intentVectors: 4096,
+  /** One request for vectors: a small model in the same site takes tenths of it. */
+  embedTimeoutMs: 5 * SECOND,
 
   /** Commits, and bytes of them, that wait for the journal; then `QUEUE_FULL`. Some seconds of a slow disk. */
   journalWaitingCommits: 10_000,

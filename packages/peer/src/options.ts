@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { checkName, HermesError } from '@hermes-peer/protocol'
 import { DEFAULTS, STREAM_WINDOW_BYTES, type Tunables } from './defaults.ts'
 import type { AllowedAgent } from './identity/allow-list.ts'
+import type { EmbedFunction } from './routing/intent/embedder.ts'
 import type { MessageLogLine } from './telemetry/message-log.ts'
 
 /** Who is admitted, beyond what the preset says. */
@@ -43,6 +44,8 @@ export interface PeerOptions {
   journal?: string | false
   /** One paragraph for the manifest. */
   description?: string
+  /** Tells what texts mean, for calls by `intent`; `openAiEmbeddings()` makes one. Default: their words are compared. */
+  embed?: EmbedFunction
   /** Called with one line per envelope. */
   messageLog?: (line: MessageLogLine) => void
   /** Replaces single defaults; every value is a positive number. */
@@ -63,6 +66,7 @@ export interface Settings {
   readonly folder: string
   readonly journal: string | false | undefined
   readonly description: string
+  readonly embed: EmbedFunction | undefined
   readonly messageLog: ((line: MessageLogLine) => void) | undefined
   readonly tunables: Tunables
 }
@@ -80,6 +84,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'folder',
   'journal',
   'description',
+  'embed',
   'messageLog',
   'tuning',
 ])
@@ -105,7 +110,8 @@ export function readOptions(options: PeerOptions): Settings {
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
     journal: options.journal === false ? false : text(options, 'journal', 'must be the path of a folder, or false'),
     description: text(options, 'description') ?? '',
-    messageLog: callback(options.messageLog),
+    embed: callback<EmbedFunction>(options.embed, 'embed'),
+    messageLog: callback<(line: MessageLogLine) => void>(options.messageLog, 'messageLog'),
     tunables: tunablesOf(options.tuning),
   }
   if (preset === 'server' && !settings.trust) {
@@ -150,9 +156,9 @@ function boolean(value: unknown, field: string): boolean {
   return value === true
 }
 
-function callback(value: unknown): Settings['messageLog'] {
-  if (value !== undefined && typeof value !== 'function') refuse('messageLog', 'must be a function')
-  return value as Settings['messageLog']
+function callback<F>(value: unknown, field: string): F | undefined {
+  if (value !== undefined && typeof value !== 'function') refuse(field, 'must be a function')
+  return value as F | undefined
 }
 
 const ADDRESS = /^\/(ip4|ip6|dns|dns4|dns6|memory)\/[^/\s]+(\/[^/\s]+)*$/

@@ -34,6 +34,7 @@ import { outputOf } from './calls/output.ts'
 import type { Session } from './calls/session.ts'
 import { checkContract, checkDrain, checkHandler, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
 import type { ContextRef } from './context/store.ts'
+import { targetOf } from './dynamic-target.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { makeRequest, parseDeclared } from './make-request.ts'
 import { openSession } from './open-session.ts'
@@ -253,9 +254,17 @@ class AgentPeer implements Peer {
     return runtime.tasks.handle(contract as unknown as Capability, id, options.agent) as unknown as TaskHandle<C>
   }
 
-  async callDynamic(capability: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
+  async callDynamic(target: string | { intent: string }, input: unknown, given: CallOptions = {}): Promise<unknown> {
     const runtime = this.#running()
-    checkName('capability', capability)
+    const { clock, random } = this.#seams
+    const { tunables } = this.#settings
+    const { capability, options } = await targetOf(target, given, {
+      runtime,
+      clock,
+      tunables,
+      path: served.getStore()?.path ?? [],
+      limited: (times, work) => this.#limited(times, work),
+    })
     const spec = callSpec(
       {
         capability,
@@ -266,7 +275,7 @@ class AgentPeer implements Peer {
         grant: runtime.contexts.store.grant,
         served: served.getStore(),
       },
-      { clock: this.#seams.clock, random: this.#seams.random, tunables: this.#settings.tunables },
+      { clock, random, tunables },
     )
     const { response, agentId } = await this.#carryOut(runtime, spec, options.signal)
     if (response.status === 'completed') return response.output

@@ -34,6 +34,7 @@ import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import { createOwnManifest } from './own-manifest.ts'
 import { createBreaker } from './routing/breaker.ts'
+import { createIntents } from './routing/intent/intents.ts'
 import { createMeasurements } from './routing/measure.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
@@ -97,7 +98,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     idsPerNode: tunables.dedupIdsPerNode,
   })
   const pending = createPending()
-  const measurements = createMeasurements({ tunables })
+  const measurements = createMeasurements({ tunables, clock })
   const breaker = createBreaker({ clock, tunables, telemetry, closed: (...pair) => measurements.forget(...pair) })
   // Late binding: the stages know each other only through what is handed to them here.
   let outbox: Outbox
@@ -275,7 +276,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
-  const router = createRouter({ agentId, directory, measurements, breaker, clock, random, tunables })
+  const intents = createIntents({ embed: settings.embed, clock, tunables, telemetry })
+  const router = createRouter({ agentId, directory, measurements, breaker, intents, clock, random, tunables })
   const caller = createCaller({
     links,
     outbox,

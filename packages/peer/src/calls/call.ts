@@ -7,6 +7,7 @@ import {
   type ResponsePayload,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
+import type { Sla } from '../routing/query.ts'
 import type { GivenInput } from '../routing/schema-filter.ts'
 import { type Reply, replyOf } from './answer.ts'
 import type { PendingAttempt } from './pending.ts'
@@ -17,6 +18,8 @@ export interface CallSpec {
   readonly capability: string
   readonly agent: string | undefined
   readonly where: Readonly<Record<string, string>> | undefined
+  readonly intent: string | undefined
+  readonly sla: Sla | undefined
   readonly input: GivenInput
   /** The payload of every attempt: JSON. */
   readonly payload: Uint8Array

@@ -7,9 +7,10 @@ import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Breaker } from '../routing/breaker.ts'
+import { breakerError } from '../routing/failures.ts'
 import type { Measurements } from '../routing/measure.ts'
 import type { Candidate } from '../routing/query.ts'
-import { breakerError, type Router } from '../routing/router.ts'
+import type { Router } from '../routing/router.ts'
 import { verdictOf, verdictOfLoss } from '../routing/verdict.ts'
 import { onAbort } from '../signals.ts'
 import type { Ledger } from '../telemetry/balance.ts'
@@ -141,7 +142,7 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   const choose = async (state: CallState, fresh: boolean): Promise<readonly Candidate[]> => {
-    const { capability, agent, where, input, path, correlationId } = state.spec
+    const { capability, agent, where, intent, sla, input, path, correlationId } = state.spec
     return router.choose(
       {
         capability,
@@ -150,12 +151,17 @@ export function createCaller(options: CallerOptions): Caller {
         correlationId,
         ...(agent === undefined ? {} : { agent }),
         ...(where === undefined ? {} : { where }),
+        ...(intent === undefined ? {} : { intent }),
+        ...(sla === undefined ? {} : { sla }),
       },
       {
         get signal() {
           return state.signal
         },
         fresh,
+        decided: telemetry.wants('call.decided')
+          ? (decision) => telemetry.emit('call.decided', { ...state.ids, decision })
+          : undefined,
       },
     )
   }

@@ -22,6 +22,8 @@ import { onAbort, withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Entry, newEntry, offered } from './entry.ts'
 import { createLookups } from './lookups.ts'
+import { askAll } from './manifests.ts'
+import { createWatchers, matches, type Watchers } from './watchers.ts'
 
 export type { Entry } from './entry.ts'
 
@@ -89,7 +91,7 @@ class AgentDirectory implements Directory {
   readonly #options: DirectoryOptions
   /** At most `directoryAgents`; the longest silent one goes first. */
   readonly #entries = new Map<string, Entry>()
-  readonly #watchers = new Set<Watcher>()
+  readonly #watchers: Watchers
   /** Last report of agents that have left: gossip does not keep order, and an older one must not bring them back. */
   readonly #departed = new LRUCache<string, { epoch: number; counter: number }>({
     maxSize: 1000,
@@ -104,6 +106,7 @@ class AgentDirectory implements Directory {
 
   constructor(options: DirectoryOptions) {
     this.#options = options
+    this.#watchers = createWatchers({ telemetry: options.telemetry, all: () => this.#entries.values() })
     this.#lookups = createLookups({
       clock: options.clock,
       tunables: options.tunables,
@@ -151,12 +154,15 @@ class AgentDirectory implements Directory {
       return entry ? [entry] : []
     }
     const undescribed = found.filter(({ manifest, status }) => !manifest && status !== 'offline')
-    const described = undescribed.map(({ agentId }) =>
-      withSignal(this.manifest(agentId), options.signal).catch(() => undefined),
-    )
-    // One that cannot be dialled must not hold up what another one can do.
-    const able = found.some(({ manifest, status }) => manifest && (status === 'online' || status === 'suspect'))
-    if (!able || options.complete) await Promise.all(described)
+    if (undescribed.length > 0) {
+      const { clock, tunables } = this.#options
+      const everybody = capability === undefined && agent === undefined
+      const ask = (entry: Entry, signal: AbortSignal) => withSignal(this.manifest(entry.agentId), signal)
+      const asked = askAll(undescribed, ask, { signal: options.signal, clock, tunables, hurried: everybody })
+      // One that cannot be dialled must not hold up what another one can do.
+      const able = found.some(({ manifest, status }) => manifest && (status === 'online' || status === 'suspect'))
+      if (everybody || !able || options.complete) await asked
+    }
     return found
   }
 
@@ -198,10 +204,7 @@ class AgentDirectory implements Directory {
   }
 
   watch(query: Query, report: (change: WatchChange) => void): () => void {
-    const watcher: Watcher = { query, report, joined: new Set() }
-    this.#watchers.add(watcher)
-    for (const entry of this.#matching(query)) if (entry.status === 'online') this.#tell(watcher, 'joined', entry)
-    return () => this.#watchers.delete(watcher)
+    return this.#watchers.add(query, report)
   }
 
   heard({ presence, key }: OpenedPresence): Verdict {
@@ -439,33 +442,7 @@ class AgentDirectory implements Directory {
     if (type === 'joined' || type === 'changed')
       telemetry.emit(`directory.${type}`, { agentId, capabilities: offered(entry) })
     else telemetry.emit(`directory.${type}`, { agentId })
-    for (const watcher of this.#watchers) this.#tell(watcher, type, entry)
-  }
-
-  /** What a change means to one watcher depends on what it has been told before. */
-  #tell(watcher: Watcher, type: WatchChange['type'], entry: Entry): void {
-    const { agentId } = entry
-    const { query, joined } = watcher
-    const known = joined.has(agentId)
-    const gone = type === 'left' || type === 'offline'
-    if (gone || !matches(entry, query)) {
-      if (!known) return
-      joined.delete(agentId)
-      this.#call(watcher, { type: gone ? type : 'left', agentId })
-    } else if (type === 'suspect') {
-      if (known) this.#call(watcher, { type, agentId })
-    } else {
-      joined.add(agentId)
-      this.#call(watcher, { type: known ? 'changed' : 'joined', agentId })
-    }
-  }
-
-  #call(watcher: Watcher, change: WatchChange): void {
-    try {
-      watcher.report(change)
-    } catch (cause) {
-      this.#options.telemetry.emit('listener.failed', { where: 'watch', cause })
-    }
+    this.#watchers.tell(type, entry)
   }
 
   #tick(): void {
@@ -486,18 +463,6 @@ class AgentDirectory implements Directory {
     }
     this.#timer = clock.after(tunables.tickMs, () => this.#tick())
   }
-}
-
-interface Watcher {
-  readonly query: Query
-  readonly report: (change: WatchChange) => void
-  /** Agents it has been told of: bounded by the directory. */
-  readonly joined: Set<string>
-}
-
-function matches(entry: Entry, { capability, agent }: Query): boolean {
-  if (agent !== undefined && entry.agentId !== agent) return false
-  return capability === undefined || offered(entry).includes(capability) || entry.capabilities.includes(capability)
 }
 
 /** The parsed, frozen object is what routing and users see. */

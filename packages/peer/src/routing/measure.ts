@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 
 /** What this peer has measured of one capability at one agent. */
@@ -13,9 +14,18 @@ export interface Measured {
   readonly inFlight: number
 }
 
+/** Successful calls of the last minutes. */
+export interface Recent {
+  readonly calls: number
+  readonly p50Ms?: number
+  readonly p99Ms?: number
+}
+
 /** Local measurements: what ranking trusts most. At most 10,000 pairs of agent and capability, the longest unused go first. */
 export interface Measurements {
   read(agentId: string, capability: string): Measured
+  /** Latency of the calls of the last `slaWindowMs`: what is older counts no more, so that whoever was slow is tried again. */
+  recent(agentId: string, capability: string): Recent
   begin(agentId: string, capability: string): void
   end(agentId: string, capability: string, succeeded: boolean, ms: number): void
   /** It was called off: no longer in flight, and nothing is learned. */
@@ -28,6 +38,8 @@ interface Entry {
   calls: number
   success: number
   samples: number[]
+  /** When each sample was taken, monotonic ms. */
+  taken: number[]
   next: number
   inFlight: number
   p50: number | undefined
@@ -35,13 +47,13 @@ interface Entry {
 
 const NOTHING: Measured = { calls: 0, success: 1, p50Ms: undefined, inFlight: 0 }
 
-export function createMeasurements({ tunables }: { tunables: Tunables }): Measurements {
+export function createMeasurements({ tunables, clock }: { tunables: Tunables; clock: Clock }): Measurements {
   const entries = new LRUCache<string, Entry>({ maxSize: 10_000, sizeCalculation: () => 1 })
   const entry = (agentId: string, capability: string): Entry => {
     const key = `${agentId}#${capability}`
     let found = entries.get(key)
     if (!found) {
-      found = { calls: 0, success: 1, samples: [], next: 0, inFlight: 0, p50: undefined }
+      found = { calls: 0, success: 1, samples: [], taken: [], next: 0, inFlight: 0, p50: undefined }
       entries.set(key, found)
     }
     return found
@@ -53,6 +65,13 @@ export function createMeasurements({ tunables }: { tunables: Tunables }): Measur
       found.p50 ??= median(found.samples)
       return { calls: found.calls, success: found.success, p50Ms: found.p50, inFlight: found.inFlight }
     },
+    recent(agentId, capability) {
+      const found = entries.get(`${agentId}#${capability}`)
+      const since = clock.monotonic() - tunables.slaWindowMs
+      const samples = found?.samples.filter((_, index) => (found.taken[index] as number) >= since) ?? []
+      const [p50Ms, p99Ms] = [median(samples), percentile(samples, 0.99)]
+      return p50Ms === undefined || p99Ms === undefined ? { calls: 0 } : { calls: samples.length, p50Ms, p99Ms }
+    },
     begin(agentId, capability) {
       entry(agentId, capability).inFlight++
     },
@@ -62,7 +81,7 @@ export function createMeasurements({ tunables }: { tunables: Tunables }): Measur
     },
     forget(agentId, capability) {
       const found = entries.get(`${agentId}#${capability}`)
-      if (found) Object.assign(found, { calls: 0, success: 1, samples: [], next: 0, p50: undefined })
+      if (found) Object.assign(found, { calls: 0, success: 1, samples: [], taken: [], next: 0, p50: undefined })
     },
     end(agentId, capability, succeeded, ms) {
       const found = entry(agentId, capability)
@@ -71,6 +90,7 @@ export function createMeasurements({ tunables }: { tunables: Tunables }): Measur
       found.success += tunables.successWeight * ((succeeded ? 1 : 0) - found.success)
       if (!succeeded) return
       found.samples[found.next] = ms
+      found.taken[found.next] = clock.monotonic()
       found.next = (found.next + 1) % tunables.latencySamples
       found.p50 = undefined
     },
@@ -80,4 +100,8 @@ export function createMeasurements({ tunables }: { tunables: Tunables }): Measur
 function median(samples: readonly number[]): number | undefined {
   if (samples.length === 0) return undefined
   return samples.toSorted((a, b) => a - b)[samples.length >> 1]
+}
+
+function percentile(samples: readonly number[], share: number): number | undefined {
+  return samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * share) - 1]
 }

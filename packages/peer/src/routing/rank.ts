@@ -1,14 +1,13 @@
 import type { Tunables } from '../defaults.ts'
 import type { Random } from '../random.ts'
+import { type Facts, MIDDLE_COST } from './facts.ts'
 import type { Measured } from './measure.ts'
-import type { Candidate } from './query.ts'
 
-/** Calls after which an agent is no newcomer any more. */
-export const PROVEN_CALLS = 5
-/** Share of calls that go to a newcomer although a proven agent scores higher. */
-const NEWCOMER_SHARE = 0.05
 /** A newcomer counts as half as fast as the formula can tell, so that it has no crown to begin with. */
 const NEWCOMER_P50_MS = 500
+
+/** Numbers that a choice depends on, and that its record therefore keeps. */
+export type RankTunables = Pick<Tunables, 'nearEqual' | 'breakerProbeShare' | 'newcomerShare' | 'provenCalls'>
 
 export interface Rated {
   readonly load: number
@@ -23,68 +22,104 @@ export interface Rated {
  * `0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s, 1)) + 0.2·success + 0.1·affinity`. Success is what was measured here, blended with
  * what the peer reports while little has been measured.
  */
-export function scoreOf({ load, measured, reportedSuccess, affine }: Rated): number {
+export function scoreOf(
+  { load, measured, reportedSuccess, affine }: Rated,
+  { provenCalls }: Pick<Tunables, 'provenCalls'>,
+): number {
   const p50 = measured.p50Ms ?? NEWCOMER_P50_MS
-  const own = Math.min(1, measured.calls / PROVEN_CALLS)
+  const own = Math.min(1, measured.calls / provenCalls)
   const success = own * measured.success + (1 - own) * Math.min(reportedSuccess, 1)
   return 0.4 * (1 - load / 100) + 0.3 * (1 - Math.min(p50 / 1000, 1)) + 0.2 * success + (affine ? 0.1 : 0)
 }
 
-/** A candidate, and how many calls from here it has not answered. */
+/** One that may be asked. */
 export interface Scored {
-  readonly candidate: Candidate
-  readonly inFlight: number
-  /** Cost level of its capability, 1..5; 3 where it says none. */
-  readonly cost: number
-  /** As many calls from here are in flight as it runs at a time. */
-  readonly full: boolean
-  /** It made the plan that this call may confirm: nobody else knows of it. */
-  readonly bound?: boolean
-  /** Its breaker waits for a probe: somebody has to try it, or it would never come back. */
-  readonly probe?: boolean
+  readonly facts: Facts
+  readonly score: number
 }
 
 /**
- * Orders the usable candidates for one call. Among near-equals of the best, two are drawn and the one with less in flight goes
- * first, so that callers with the same stale load report do not all run to one agent. Who has no free place comes behind who has.
+ * Orders the usable candidates for one call. Among near-equals of the best, two are drawn and the one with the smaller share of its
+ * places taken goes first, so that callers with the same stale load report do not all run to one agent. Who has no free place comes
+ * behind who has; who has hardly been asked yet gets a small share of the calls.
  */
-export function order(scored: readonly Scored[], options: { random: Random; tunables: Tunables }): Candidate[] {
-  const bound = scored.filter((item) => item.bound)
-  const probes = scored.filter((item) => !item.bound && item.probe)
-  const free = scored.filter((item) => !item.bound && !item.probe && !item.full)
-  const full = scored.filter((item) => !item.bound && !item.probe && item.full)
-  const proven = [...orderEquals(free, options), ...orderEquals(full, options)]
+export function order(scored: readonly Scored[], options: { random: Random; tunables: RankTunables }): Scored[] {
+  const bound = scored.filter(({ facts }) => facts.bound)
+  const others = scored.filter(({ facts }) => !facts.bound)
+  // Somebody has to try it, or it would never come back.
+  const probes = others.filter(({ facts }) => facts.breaker.state === 'half-open')
+  const well = others.filter(({ facts }) => facts.breaker.state !== 'half-open')
+  const settled = [
+    ...orderEquals(
+      well.filter((one) => !isFull(one)),
+      options,
+    ),
+    ...orderEquals(well.filter(isFull), options),
+  ]
   const tried = orderEquals(probes, options)
   const first = tried.length > 0 && options.random.next() < options.tunables.breakerProbeShare
-  return [...bound.map(({ candidate }) => candidate), ...(first ? [...tried, ...proven] : [...proven, ...tried])]
+  return [...bound, ...(first ? [...tried, ...settled] : [...settled, ...tried])]
 }
+
+/** As many calls from here are in flight as it runs at a time. */
+function isFull({ facts: { places, measured } }: Scored): boolean {
+  return places !== undefined && measured.inFlight >= places
+}
+
+const costOf = ({ facts }: Scored): number => facts.cost ?? MIDDLE_COST
 
 function orderEquals(
   scored: readonly Scored[],
-  { random, tunables }: { random: Random; tunables: Tunables },
-): Candidate[] {
-  const sorted = scored.toSorted((a, b) => b.candidate.score - a.candidate.score || a.cost - b.cost)
-  const best = sorted[0]
-  if (!best || sorted.length === 1) return sorted.map(({ candidate }) => candidate)
-  const newcomers = sorted.filter(({ candidate }) => candidate.measured < PROVEN_CALLS)
-  const equals = sorted.filter(({ candidate }) => best.candidate.score - candidate.score <= tunables.nearEqual)
+  { random, tunables }: { random: Random; tunables: RankTunables },
+): Scored[] {
+  const sorted = scored.toSorted((a, b) => b.score - a.score || costOf(a) - costOf(b))
+  if (sorted.length <= 1) return sorted
+  const newcomers = sorted.filter(({ facts }) => facts.measured.calls < tunables.provenCalls)
+  const proven = sorted.filter(({ facts }) => facts.measured.calls >= tunables.provenCalls)
   let first: Scored
-  if (newcomers.length > 0 && newcomers.length < sorted.length && random.next() < NEWCOMER_SHARE) {
-    first = draw(newcomers, random)
+  if (newcomers.length > 0 && proven.length > 0 && random.next() < tunables.newcomerShare) {
+    first = draw(newcomers, evenly, random)
   } else {
-    const one = draw(equals, random)
-    const other = draw(equals, random)
-    first = lessBusy(one, other)
+    // However well a newcomer looks, it has no more than its share.
+    const pool = proven.length > 0 ? proven : sorted
+    const best = pool[0] as Scored
+    const equals = pool.filter(({ score }) => best.score - score <= tunables.nearEqual)
+    const size = sizes(equals)
+    const one = draw(equals, size, random)
+    const other = draw(equals, size, random)
+    first = lessBusy(one, other, size)
   }
-  return [first.candidate, ...sorted.filter((item) => item !== first).map(({ candidate }) => candidate)]
+  const rest = sorted.filter((item) => item !== first)
+  return proven.length === 0 ? [first, ...rest] : [first, ...rest.filter(isIn(proven)), ...rest.filter(isIn(newcomers))]
 }
 
-function draw(items: readonly Scored[], random: Random): Scored {
-  return items[Math.min(items.length - 1, Math.floor(random.next() * items.length))] as Scored
+const isIn = (list: readonly Scored[]) => (item: Scored) => list.includes(item)
+
+/** How much it can do at a time, beside the others; who does not say counts as the mean of those who do. */
+type Size = (item: Scored) => number
+const evenly: Size = () => 1
+
+function sizes(items: readonly Scored[]): Size {
+  const told = items.flatMap(({ facts }) => facts.places ?? [])
+  if (told.length === 0) return evenly
+  const mean = told.reduce((sum, one) => sum + one, 0) / told.length
+  return ({ facts }) => facts.places ?? mean
 }
 
-function lessBusy(one: Scored, other: Scored): Scored {
-  if (one.inFlight !== other.inFlight) return one.inFlight < other.inFlight ? one : other
-  if (one.candidate.score !== other.candidate.score) return one.candidate.score > other.candidate.score ? one : other
-  return one.cost <= other.cost ? one : other
+function draw(items: readonly Scored[], size: Size, random: Random): Scored {
+  let left = random.next() * items.reduce((sum, item) => sum + size(item), 0)
+  for (const item of items) {
+    left -= size(item)
+    if (left < 0) return item
+  }
+  return items.at(-1) as Scored
+}
+
+function lessBusy(one: Scored, other: Scored, size: Size): Scored {
+  const [busy, otherBusy] = [one, other].map((item) => item.facts.measured.inFlight / size(item)) as [number, number]
+  if (busy !== otherBusy) return busy < otherBusy ? one : other
+  // The draw has favoured the larger one already; of equals in size the better and the cheaper one goes first.
+  if (size(one) !== size(other)) return one
+  if (one.score !== other.score) return one.score > other.score ? one : other
+  return costOf(one) <= costOf(other) ? one : other
 }

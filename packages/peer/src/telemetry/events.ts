@@ -1,4 +1,5 @@
 import type { MessageType } from '@hermes-peer/protocol'
+import type { DecisionRecord } from '../routing/record.ts'
 
 /** Ids that tie an event to a collaboration. */
 export interface Ids {
@@ -70,6 +71,8 @@ export interface EventMap {
   'presence.sent': { peers: number; state: string }
 
   'call.started': Ids & { capability: string }
+  /** How it was chosen, also when nobody was: `rerun` makes the choice again from it. */
+  'call.decided': Ids & { capability: string; decision: DecisionRecord }
   'call.chosen': Ids & {
     capability: string
     agentId: string
@@ -88,6 +91,9 @@ export interface EventMap {
   'breaker.opened': { agentId: string; capability: string; because: string; probeInMs: number }
   'breaker.probe': { agentId: string; capability: string }
   'breaker.closed': { agentId: string; capability: string }
+
+  /** The embedding function failed, so that the words alone tell what is meant. */
+  'intent.fallback': { code: string; reason: string }
 
   'session.opened': { agentId: string; sessionId: string; by: 'us' | 'them' }
   'session.closed': { agentId: string; sessionId: string; code: string }

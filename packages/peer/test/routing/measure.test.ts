@@ -1,9 +1,11 @@
+import { manualClock } from '@hermes-peer/testkit'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createMeasurements } from '../../src/routing/measure.ts'
 
-const fresh = (more: Partial<typeof DEFAULTS> = {}) => createMeasurements({ tunables: { ...DEFAULTS, ...more } })
+const fresh = (more: Partial<typeof DEFAULTS> = {}) =>
+  createMeasurements({ tunables: { ...DEFAULTS, ...more }, clock: manualClock() })
 
 /** One call that ends. */
 function call(measurements: ReturnType<typeof fresh>, succeeded: boolean, ms: number, agent = 'a', capability = 'c') {

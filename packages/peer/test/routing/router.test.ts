@@ -3,8 +3,10 @@ import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import type { Directory, Entry } from '../../src/directory/directory.ts'
+import { createIntents } from '../../src/routing/intent/intents.ts'
 import { createMeasurements } from '../../src/routing/measure.ts'
 import { createRouter, type Need } from '../../src/routing/router.ts'
+import { createTelemetry } from '../../src/telemetry/telemetry.ts'
 import { breaking } from './breaker-model.ts'
 import { entry } from './support.ts'
 
@@ -14,16 +16,19 @@ const signal = new AbortController().signal
 function routing(entries: readonly Entry[], seed: number | string = 1) {
   const asked: { fresh: boolean }[] = []
   const directory = {
+    all: () => entries,
     get: (agentId: string) => entries.find((one) => one.agentId === agentId),
     find: async ({ agent }: Need, { fresh = false }: { fresh?: boolean }) => {
       asked.push({ fresh })
       return entries.filter((one) => agent === undefined || one.agentId === agent)
     },
   } as unknown as Directory
-  const measurements = createMeasurements({ tunables: DEFAULTS })
   const clock = manualClock()
+  const measurements = createMeasurements({ tunables: DEFAULTS, clock })
   const { breaker } = breaking({}, clock)
+  const intents = createIntents({ embed: undefined, clock, tunables: DEFAULTS, telemetry: createTelemetry({ clock }) })
   const router = createRouter({
+    intents,
     agentId: 'me',
     directory,
     measurements,
@@ -222,7 +227,7 @@ describe('nobody to choose', () => {
     expect(error.message).toContain('work')
     expect(error.details).toEqual({
       candidates: [
-        { agent_id: 'x', reason: 'offline' },
+        { agent_id: 'x', reason: expect.stringMatching(/^offline since \d\d:\d\d$/) },
         { agent_id: 'y', reason: 'does not provide work' },
       ],
     })
@@ -277,7 +282,10 @@ describe('the breaker in the choice', () => {
     const error = await scene.refusal()
     expect(error).toMatchObject({ code: 'BREAKER_OPEN', retryable: true, retryAfterMs: 6000 })
     expect(error.message).toContain('HANDLER_ERROR')
-    expect(error.details.candidates).toMatchObject([{ agent_id: 'a' }, { agent_id: 'b', reason: 'offline' }])
+    expect(error.details.candidates).toMatchObject([
+      { agent_id: 'a' },
+      { agent_id: 'b', reason: expect.stringContaining('offline') },
+    ])
   })
 
   it('sends a share of the calls as probes once the time is over, and keeps it as the last resort for the others', async () => {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type CapabilityEntry, peerIdOf, signingKey } from '@hermes-peer/protocol'
 import { type Entry, newEntry } from '../../src/directory/entry.ts'
+import type { Facts } from '../../src/routing/facts.ts'
+import type { Measured } from '../../src/routing/measure.ts'
 import type { Scored } from '../../src/routing/rank.ts'
 
 export interface Offered {
@@ -8,6 +10,9 @@ export interface Offered {
   labels?: CapabilityEntry['labels']
   input?: unknown
   costLevel?: number
+  places?: number
+  description?: string
+  negatives?: readonly string[]
   effects?: CapabilityEntry['effects']
 }
 
@@ -16,19 +21,25 @@ export function capabilityEntry({
   labels = {},
   input = {},
   costLevel,
+  places,
+  description = name,
+  negatives = [],
   effects = 'none',
 }: Offered): CapabilityEntry {
   return {
     name,
-    description: name,
+    description,
     call_type: 'request',
     effects,
     input_schema: input,
     output_schema: {},
     errors: {},
     labels,
-    constraints: costLevel === undefined ? {} : { cost_level: costLevel },
-    negative_capabilities: [],
+    constraints: {
+      ...(costLevel === undefined ? {} : { cost_level: costLevel }),
+      ...(places === undefined ? {} : { max_concurrency: places }),
+    },
+    negative_capabilities: negatives,
   }
 }
 
@@ -56,26 +67,44 @@ export function entry(
   return Object.assign(made, { status: 'online' as const, ...rest })
 }
 
+/** What a choice knows of an agent about which all is well. */
+export function facts(
+  agentId: string,
+  more: Partial<Omit<Facts, 'measured'>> & { measured?: Partial<Measured> } = {},
+): Facts {
+  const { measured, ...rest } = more
+  return {
+    agentId,
+    capability: 'work',
+    self: false,
+    status: 'online',
+    heardAt: 0,
+    offers: 'manifest',
+    described: true,
+    labels: {},
+    breaker: { state: 'closed' },
+    load: 0,
+    reportedSuccess: 1,
+    affine: false,
+    bound: false,
+    ...rest,
+    measured: { calls: 100, success: 1, p50Ms: 50, inFlight: 0, ...measured },
+  }
+}
+
 export function scored(
   agentId: string,
   score: number,
-  more: { inFlight?: number; measured?: number; cost?: number; full?: boolean } = {},
+  more: { inFlight?: number; measured?: number; cost?: number; places?: number; probe?: boolean } = {},
 ): Scored {
+  const { inFlight = 0, measured = 100, cost, places, probe } = more
   return {
-    inFlight: more.inFlight ?? 0,
-    cost: more.cost ?? 3,
-    full: more.full ?? false,
-    candidate: {
-      agentId,
-      score,
-      usable: true,
-      reasons: [],
-      load: 0,
-      p50Ms: undefined,
-      measured: more.measured ?? 100,
-      success: 1,
-      labels: {},
-      status: 'online',
-    },
+    score,
+    facts: facts(agentId, {
+      measured: { calls: measured, inFlight },
+      ...(cost === undefined ? {} : { cost }),
+      ...(places === undefined ? {} : { places }),
+      ...(probe ? { breaker: { state: 'half-open', because: 'it failed', probing: false } } : {}),
+    }),
   }
 }

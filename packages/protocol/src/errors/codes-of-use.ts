@@ -101,6 +101,13 @@ export const CODES_OF_USE = {
     'See the list of agents that were considered and why each was left out.',
     LOCAL,
   ),
+  EMBEDDING_FAILED: row(
+    'llm',
+    true,
+    'The embedding function gave nothing that can be used.',
+    'Look at the address and the model that it was given; until it works, the words alone tell what is meant.',
+    LOCAL,
+  ),
   BREAKER_OPEN: row(
     'receiver',
     true,

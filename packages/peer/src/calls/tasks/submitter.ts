@@ -113,9 +113,17 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
   const candidates = async (spec: CallSpec, signal: AbortSignal): Promise<readonly string[]> => {
     // An agent that is named is sent it whether or not it can be reached now: that is what the outbox is for.
     if (spec.agent !== undefined) return [spec.agent]
-    const { capability, where, input, path, correlationId } = spec
+    const { capability, where, intent, sla, input, path, correlationId } = spec
     const kept = await router.choose(
-      { capability, input, path, correlationId, ...(where === undefined ? {} : { where }) },
+      {
+        capability,
+        input,
+        path,
+        correlationId,
+        ...(where === undefined ? {} : { where }),
+        ...(intent === undefined ? {} : { intent }),
+        ...(sla === undefined ? {} : { sla }),
+      },
       { signal },
     )
     return kept.map(({ agentId }) => agentId)
