@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { type Balance, type CallOptions, capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, PATIENT, until } from './support/team.ts'
+import { until } from '../../packages/peer/test/waiting.ts'
+import { createTeam, PATIENT } from './support/team.ts'
 
 const errors = { REFUSED: z.object({ n: z.number() }) }
 const work = capability('work', {

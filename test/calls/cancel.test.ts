@@ -2,7 +2,8 @@ import EventEmitter from 'node:events'
 import { type AnyEvent, capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, deferred, until } from './support/team.ts'
+import { deferred, until } from '../../packages/peer/test/waiting.ts'
+import { createTeam } from './support/team.ts'
 
 const slow = capability('slow', {
   description: 'Waits for its signal.',

@@ -1,7 +1,8 @@
 import { capability, type Peer, type ReceivedEvent, type WatchChange } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, until } from './support/team.ts'
+import { until } from '../../packages/peer/test/waiting.ts'
+import { createTeam } from './support/team.ts'
 
 const work = capability('work', {
   description: 'Works.',

@@ -1,7 +1,8 @@
 import { type AnyEvent, capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, deferred, type Team, until } from './support/team.ts'
+import { deferred, until } from '../../packages/peer/test/waiting.ts'
+import { createTeam, type Team } from './support/team.ts'
 
 const contractOf = (effects: 'none' | 'idempotent' | 'once') =>
   capability('work', { description: 'Works.', input: z.number(), output: z.string(), effects })

@@ -1,7 +1,8 @@
 import { capability, isHermesError, type Peer } from 'hermes-peer'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, deferred, PATIENT, until } from './support/team.ts'
+import { deferred, until } from '../../packages/peer/test/waiting.ts'
+import { createTeam, PATIENT } from './support/team.ts'
 
 const pair = capability('pair', {
   description: 'Two at a time.',

@@ -1,9 +1,10 @@
 import { capability, type Peer, type WatchChange } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
+import { deferred, until } from '../../packages/peer/test/waiting.ts'
 import { free } from './support/process-messages.ts'
 import { type Child, startChild } from './support/processes.ts'
-import { createTeam, deferred, until } from './support/team.ts'
+import { createTeam } from './support/team.ts'
 
 const blocker = capability('block', {
   description: 'Blocks its event loop.',

@@ -9,7 +9,8 @@ import {
 } from 'hermes-peer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { createTeam, until } from './support/team.ts'
+import { until } from '../../packages/peer/test/waiting.ts'
+import { createTeam } from './support/team.ts'
 
 const instant = z.codec(z.iso.datetime(), z.date(), {
   decode: (text) => new Date(text),

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { PeerOptions } from 'hermes-peer'
+import { until } from '../../../packages/peer/test/waiting.ts'
 import { program } from '../../programs/program.ts'
 import type { FromChild, ToChild } from './process-messages.ts'
-import { until } from './team.ts'
 
 export interface Child {
   readonly process: ChildProcess

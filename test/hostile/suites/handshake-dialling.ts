@@ -11,6 +11,17 @@ import { refused, verdictOf } from '../verdict.ts'
 describe('a handshake that is attacked by the one who dials', () => {
   const siege = besieged()
 
+  /** A handshake that has said its hello and read the challenge: the proof is next. */
+  async function challenged() {
+    const { victim, raw, self } = siege.attack
+    victim.mark()
+    const ids = { initiator: raw.peerId, responder: victim.self.peerId }
+    const hand = handHandshake(await raw.open(victim.address), self, ids)
+    hand.send(helloOf(self))
+    await hand.read()
+    return hand
+  }
+
   it('in the name of another, with its own key: refused', async () => {
     expect(await sayHello(siege.attack, helloOf(siege.attack.self, { agent_id: 'honest' }))).toEqual(
       refused('IDENTITY_MISMATCH'),
@@ -106,17 +117,10 @@ describe('a handshake that is attacked by the one who dials', () => {
   })
 
   it('with a handshake of its own that was recorded before: refused', async () => {
-    siege.victim.mark()
-    const first = await siege.attack.raw.open(siege.victim.address)
-    const hand = handHandshake(first, siege.attack.self, {
-      initiator: siege.attack.raw.peerId,
-      responder: siege.victim.self.peerId,
-    })
-    hand.send(helloOf(siege.attack.self))
-    await hand.read()
+    const hand = await challenged()
     const proof = hand.sendSigned('proof', proofOf())
     await hand.readSigned()
-    first.reset()
+    hand.stream.reset()
     await siege.victim.until('link.down')
     siege.victim.mark()
     const again = await siege.attack.raw.open(siege.victim.address)
@@ -133,47 +137,27 @@ describe('a handshake that is attacked by the one who dials', () => {
   })
 
   it('with an envelope in the place of the proof: refused, and nothing is started', async () => {
-    siege.victim.mark()
-    const stream = await siege.attack.raw.open(siege.victim.address)
-    const hand = handHandshake(stream, siege.attack.self, {
-      initiator: siege.attack.raw.peerId,
-      responder: siege.victim.self.peerId,
-    })
-    hand.send(helloOf(siege.attack.self))
-    await hand.read()
+    const hand = await challenged()
     const from = { self: siege.attack.self, to: 'victim', toEpoch: 1, epoch: Date.now(), sequence: 1 }
-    stream.send(craft(from, { target_capability: 'echo', payload: { input: 'too early' } }).frame)
+    hand.stream.send(craft(from, { target_capability: 'echo', payload: { input: 'too early' } }).frame)
     // A frame begins with its tag, which no JSON does.
-    stream.send(Buffer.alloc(64))
-    expect(await verdictOf(siege.victim, stream)).toEqual(refused('MALFORMED'))
+    hand.stream.send(Buffer.alloc(64))
+    expect(await verdictOf(siege.victim, hand.stream)).toEqual(refused('MALFORMED'))
     expect(siege.victim.served).not.toContain('too early')
     await siege.untouched()
   })
 
   it('with a second hello in the place of the proof: refused', async () => {
-    siege.victim.mark()
-    const stream = await siege.attack.raw.open(siege.victim.address)
-    const hand = handHandshake(stream, siege.attack.self, {
-      initiator: siege.attack.raw.peerId,
-      responder: siege.victim.self.peerId,
-    })
-    hand.send(helloOf(siege.attack.self))
-    await hand.read()
+    const hand = await challenged()
     hand.sendSigned('proof', helloOf(siege.attack.self))
     // Its signature would hold; it is no proof.
-    expect(await verdictOf(siege.victim, stream)).toEqual(refused('MALFORMED'))
+    expect(await verdictOf(siege.victim, hand.stream)).toEqual(refused('MALFORMED'))
     await siege.untouched()
   })
 
   it('with two handshakes on one connection: the second is refused while the first is under way', async () => {
-    siege.victim.mark()
     await siege.attack.raw.connect(siege.victim.address)
-    const first = handHandshake(await siege.attack.raw.open(siege.victim.address), siege.attack.self, {
-      initiator: siege.attack.raw.peerId,
-      responder: siege.victim.self.peerId,
-    })
-    first.send(helloOf(siege.attack.self))
-    await first.read()
+    const first = await challenged()
     const second = await siege.attack.raw.open(siege.victim.address)
     second.send(partOf(bytesOf(helloOf(siege.attack.self))))
     const answer = jsonOf(await second.part())

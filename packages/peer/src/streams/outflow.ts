@@ -12,6 +12,8 @@ export interface Outflow {
   data(bytes: Uint8Array): void
   /** The last word. Resolves when everything has been handed to the transport. */
   end(frame: Uint8Array): Promise<void>
+  /** The last word has been written, whether or not the transport has room for more. */
+  readonly ended: boolean
   /** The other side has said so. */
   pause(paused: boolean): void
   drained(): void
@@ -40,6 +42,7 @@ class CoalescingOutflow implements Outflow {
   readonly chain: ChunkChain
   bytes = 0
   paused = false
+  ended = false
   readonly #options: OutflowOptions
   #batch: Uint8Array[] = []
   #batchBytes = 0
@@ -93,6 +96,7 @@ class CoalescingOutflow implements Outflow {
     await this.ready()
     this.#batch.push(encodeEnd(frame))
     this.#flush()
+    this.ended = true
     await this.ready()
   }
 

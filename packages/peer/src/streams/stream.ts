@@ -63,7 +63,6 @@ class ChannelStream implements Stream {
   readonly out: Outflow
   readonly in: Inflow
   readonly #options: StreamOptions
-  #ended = false
   #onlyReads = false
   #over: { error: HermesError | undefined } | undefined
   #listeners: ((error: HermesError | undefined) => void)[] = []
@@ -121,7 +120,7 @@ class ChannelStream implements Stream {
       this.out.fail(reason)
       this.in.close(reason)
     } else if (this.#onlyReads) this.#finish(undefined)
-    else if (this.#ended)
+    else if (this.out.ended)
       this.#finish(error && gone(`${agentId} gave the stream up before it had taken all of it`, error))
     else this.#finish(gone(`${agentId} does not read the stream any more`, error))
   }
@@ -144,9 +143,14 @@ class ChannelStream implements Stream {
       )
     let timer = late(withinMs ?? tunables.writeStallMs)
     this.onOver(() => clock.clear(timer))
-    await this.out.end(frame)
+    try {
+      await this.out.end(frame)
+    } catch (error) {
+      // A reader may have taken all of it, and closed, before the transport has said that there is room again.
+      if (this.#over && !this.#over.error) return
+      throw error
+    }
     clock.clear(timer)
-    this.#ended = true
     timer = late(tunables.writeStallMs)
     void channel.close().catch(() => undefined)
     await new Promise<void>((resolve, reject) => this.onOver((error) => (error ? reject(error) : resolve())))

@@ -1,8 +1,8 @@
 import { ERROR_TABLE, type ErrorCode, type ErrorRow } from '@hermes-peer/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { until } from '../waiting.ts'
 import { type Cast, createCast, isWork, refuse, succeed, vanish } from './providers.ts'
 import type { Got, RawPeer } from './raw.ts'
-import { until } from './team.ts'
 
 let cast: Cast
 beforeAll(async () => {

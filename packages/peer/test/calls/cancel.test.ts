@@ -3,8 +3,9 @@ import { capability, newMessageId } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Tunables } from '../../src/defaults.ts'
+import { deferred, until } from '../waiting.ts'
 import { type RawPeer, rawPeer } from './raw.ts'
-import { deferred, eventsOf, realPeer, until } from './team.ts'
+import { eventsOf, realPeer } from './team.ts'
 
 const work = capability('work', { description: 'Works.', input: z.any(), output: z.any(), effects: 'none' })
 const messageId = () => newMessageId((length) => new Uint8Array(randomBytes(length)))

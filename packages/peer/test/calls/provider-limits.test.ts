@@ -2,8 +2,9 @@ import { capability } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Tunables } from '../../src/defaults.ts'
+import { deferred, until } from '../waiting.ts'
 import { rawPeer } from './raw.ts'
-import { deferred, eventsOf, realPeer, until } from './team.ts'
+import { eventsOf, realPeer } from './team.ts'
 
 const work = capability('work', { description: 'Works.', input: z.string(), output: z.string(), effects: 'none' })
 

@@ -27,7 +27,7 @@ import { systemRandom } from '../../src/random.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
 import { keyNamed } from '../identity/support.ts'
 import { capabilityEntry, type Offered } from '../routing/support.ts'
-import { until } from './team.ts'
+import { until } from '../waiting.ts'
 
 /** An envelope as it came, with its payload parsed. */
 export interface Got {

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Peer } from '../../src/api.ts'
 import type { Link } from '../../src/link/link.ts'
+import { deferred, until } from '../waiting.ts'
 import { type Got, type RawPeer, startRaw } from './raw.ts'
-import { deferred, eventsOf, startReal, until } from './team.ts'
+import { eventsOf, startReal } from './team.ts'
 
 const work = capability('work', {
   description: 'Works.',

@@ -41,15 +41,6 @@ export async function startReal(agentId: string, options: RealOptions): Promise<
   return peer.start()
 }
 
-/** Resolves when the condition holds; looks again with every turn of the event loop that has something to do. */
-export async function until(condition: () => boolean, what = 'the condition', ms = 10_000): Promise<void> {
-  const end = performance.now() + ms
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`${what} did not come true within ${ms} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 /** All events of a peer so far. */
 export function eventsOf(peer: Peer) {
   const all: AnyEvent[] = []
@@ -59,16 +50,4 @@ export function eventsOf(peer: Peer) {
     all,
     of: <K extends EventName>(type: K) => all.filter((event): event is EventOf<K> & AnyEvent => event.type === type),
   }
-}
-
-/** A promise, and the ways to settle it. */
-export function deferred<T = void>() {
-  let resolve = (_: T): void => undefined
-  let reject = (_: unknown): void => undefined
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes
-    reject = no
-  })
-  promise.catch(() => undefined)
-  return { promise, resolve, reject }
 }

@@ -10,7 +10,8 @@ import { memoryEpochStore } from '../../src/identity/epoch.ts'
 import { createKeyCheck } from '../../src/identity/key-check.ts'
 import { createMemoryJournal } from '../../src/journal/memory-journal.ts'
 import { keyNamed } from '../identity/support.ts'
-import { realPeer, until } from './team.ts'
+import { until } from '../waiting.ts'
+import { realPeer } from './team.ts'
 
 const HOUR = 3_600_000
 const work = capability('work', {

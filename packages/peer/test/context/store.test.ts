@@ -1,8 +1,8 @@
-import { HermesError } from '@hermes-peer/protocol'
 import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { createContextStore } from '../../src/context/store.ts'
 import { DEFAULTS } from '../../src/defaults.ts'
+import { codeOf } from '../code-of.ts'
 
 function storing(tuning: Partial<Record<keyof typeof DEFAULTS, number>> = {}, mostEach = 1000) {
   const clock = manualClock()
@@ -15,14 +15,6 @@ function storing(tuning: Partial<Record<keyof typeof DEFAULTS, number>> = {}, mo
   })
   const offer = (data: unknown, agents: string[] = [], ttlMs = 1000) => store.offer(data, { agents, ttlMs })
   return { clock, store, offer, advance: (ms: number) => clock.timeline.advance(ms) }
-}
-const codeOf = (run: () => unknown): string => {
-  try {
-    run()
-    return 'OK'
-  } catch (error) {
-    return HermesError.from(error).code
-  }
 }
 
 describe('offered context', () => {

@@ -3,7 +3,8 @@ import { type Connection, type Stream, StreamAbortEvent, StreamMessageEvent } fr
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createChannel } from '../../src/network/libp2p/channel.ts'
 import type { Channel, Network } from '../../src/network/network.ts'
-import { arrived, open, PROTOCOL, type Record, record, serveEcho, started, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { arrived, open, PROTOCOL, type Record, record, serveEcho, started } from './support.ts'
 
 const MiB = 1024 * 1024
 

@@ -12,7 +12,8 @@ import { CID } from 'multiformats/cid'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createProviders, type Providers } from '../../src/network/libp2p/providers.ts'
 import type { FoundPeer, Network } from '../../src/network/network.ts'
-import { NETWORK, network, open, PROTOCOL, serveEcho, soon, started, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { NETWORK, network, open, PROTOCOL, serveEcho, soon, started } from './support.ts'
 
 /** A binary CID v1, raw, sha2-256. */
 const cidOf = (text: string): Uint8Array =>

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createGossipScore } from '../../src/network/libp2p/gossip-score.ts'
 import type { Network, Verdict } from '../../src/network/network.ts'
-import { open, serveEcho, started, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { open, serveEcho, started } from './support.ts'
 
 const TOPIC = 'hermes/test/topic/news'
 

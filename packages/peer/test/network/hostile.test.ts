@@ -7,7 +7,8 @@ import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Network } from '../../src/network/network.ts'
-import { open, PROTOCOL, record, serveEcho, started, tcpServer, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { open, PROTOCOL, record, serveEcho, started, tcpServer } from './support.ts'
 
 const ROUNDS = 40
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createLibp2pNetwork } from '../../src/network/libp2p/index.ts'
-import { network, open, PROTOCOL, serveEcho, soon, started, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { network, open, PROTOCOL, serveEcho, soon, started } from './support.ts'
 
 /** How many of each kind of handle or timer would keep the process alive. */
 function resources(): Record<string, number> {

@@ -2,7 +2,8 @@ import { createConnection } from 'node:net'
 import { HermesError } from '@hermes-peer/protocol'
 import { describe, expect, it } from 'vitest'
 import type { Channel, DialTarget, Network } from '../../src/network/network.ts'
-import { deadAddress, network, open, PROTOCOL, record, serveEcho, soon, started, tcpServer, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { deadAddress, network, open, PROTOCOL, record, serveEcho, soon, started, tcpServer } from './support.ts'
 
 interface Failure {
   code: string

@@ -43,15 +43,6 @@ export async function arrived(from: Network, to: Network): Promise<void> {
   channel.abort(new Error('served its purpose'))
 }
 
-/** Resolves when the condition holds; looks again with every turn of the event loop that has something to do. */
-export async function until(condition: () => boolean, what = 'the condition', ms = 15_000): Promise<void> {
-  const end = performance.now() + ms
-  while (!condition()) {
-    if (performance.now() > end) throw new Error(`${what} did not come true within ${ms} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-}
-
 /** What a channel's listener was told, in order. */
 export interface Record {
   readonly chunks: Uint8Array[]

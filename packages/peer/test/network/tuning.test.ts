@@ -9,7 +9,8 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { corkWrites } from '../../src/network/libp2p/tuning/cork.ts'
 import { lazyWindow } from '../../src/network/libp2p/tuning/lazy-window.ts'
 import { loadNativeCrypto } from '../../src/network/libp2p/tuning/native-crypto.ts'
-import { open, record, serveEcho, started, until } from './support.ts'
+import { until } from '../waiting.ts'
+import { open, record, serveEcho, started } from './support.ts'
 
 interface Tuning {
   connectionProtector?: () => ConnectionProtector

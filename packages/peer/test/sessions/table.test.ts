@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createSessions } from '../../src/sessions/table.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
+import { codeOf } from '../code-of.ts'
 
 const MINUTE = 60_000
 function making(tuning: Partial<Record<keyof typeof DEFAULTS, number>> = {}) {
@@ -17,14 +18,6 @@ function making(tuning: Partial<Record<keyof typeof DEFAULTS, number>> = {}) {
     ended: (mark, { code }) => ended.push(`${mark.id} ${code}`),
   })
   return { clock, sessions, ended, advance: (ms: number) => clock.timeline.advance(ms) }
-}
-const codeOf = (run: () => unknown): string => {
-  try {
-    run()
-    return 'OK'
-  } catch (error) {
-    return HermesError.from(error).code
-  }
 }
 
 describe('session marks', () => {
