@@ -33,7 +33,7 @@ export interface ScenarioResult {
 
 const AGENTS = ['amber', 'birch', 'cedar', 'delta', 'ember']
 /** Virtual ms in which calls are made and faults happen. */
-const WORK_MS = 25_000
+const WORK_MS = 22_000
 /** The longest deadline, and what is held behind a gap until it is given up: later nothing more can happen. */
 const SETTLE_MS = { least: 7_000, most: 31_000 }
 
@@ -89,7 +89,8 @@ export async function runScenario({ seed, keys }: ScenarioOptions): Promise<Scen
 
 function createPlan(random: SeededRandom): Step<'call' | 'cutCall'>[] {
   const { add, often, steps } = createPlanner<'call' | 'cutCall'>({ random, workMs: WORK_MS, agents: AGENTS })
-  often(25, 'call')
+  const crashes = random.int(1, 2)
+  often(18, 'call')
   // Bursts to one moment: what waits behind a gap is seen only when several are under way.
   for (let i = 0; i < 2; i++) {
     const at = random.int(0, WORK_MS)
@@ -97,7 +98,7 @@ function createPlan(random: SeededRandom): Step<'call' | 'cutCall'>[] {
     for (let j = 0; j < 6; j++) add('call', at + j, { agent })
   }
   // Cut in the middle of a request or of its answer.
-  often(4, 'cutCall', () => random.int(0, 1_800))
+  often(3.5, 'cutCall', () => random.int(0, 1_800))
   often(2, 'cut')
   often(4, 'delay')
   often(1.5, 'halfOpen')
@@ -107,7 +108,7 @@ function createPlan(random: SeededRandom): Step<'call' | 'cutCall'>[] {
     add('partition', at)
     add('heal', at + random.int(1_000, 10_000))
   }
-  for (let i = 0; i < 2; i++) {
+  for (let i = 0; i < crashes; i++) {
     const at = random.int(0, WORK_MS - 6_000)
     const { agent } = add('crash', at)
     add('restart', at + random.int(100, 5_000), { agent })
