@@ -16,6 +16,10 @@ export interface RunLog {
   readonly runs: readonly HandlerRun[]
   /** Balances at the end of each life: calls, succeeded, failed, in flight. */
   readonly balances: readonly { agentId: string; calls: number; succeeded: number; failed: number; inFlight: number }[]
+  /** Which agents asked for each piece of work, by its id. */
+  readonly asked: ReadonlyMap<string, ReadonlySet<string>>
+  /** The life that each running agent was in at the end. */
+  readonly alive: ReadonlyMap<string, number>
   /** Ids of forged or foreign envelopes: nothing of them may ever be accepted. */
   readonly forged: ReadonlySet<string>
   readonly endedAt: number
@@ -53,15 +57,30 @@ export const startedOnce: Checker = ({ observed }) => {
   return [...starts].filter(([, count]) => count > 1).map(([key, count]) => `${key} was started ${count} times`)
 }
 
-/** Work with effects `once` is started at most once in all, wherever. */
+const ONCE: ReadonlySet<string> = new Set(['work_once', 'task_once', 'call_once'])
+
+/** Work with effects `once` is started at most once in all, wherever, however often anything restarts. */
 export const onceOverall: Checker = ({ observed }) => {
   const starts = new Map<string, number>()
   for (const { event } of observed) {
-    if (event.type !== 'handler.started' || event.capability !== 'work_once') continue
+    if (event.type !== 'handler.started' || !ONCE.has(event.capability)) continue
     const key = `${event.from} ${event.messageId}`
     starts.set(key, (starts.get(key) ?? 0) + 1)
   }
   return [...starts].filter(([, count]) => count > 1).map(([key, count]) => `${key} (once) was started ${count} times`)
+}
+
+/** What was sent once is admitted once, whoever repeats it and whatever life its reader is in by then. */
+export const nothingReplayed: Checker = ({ observed }) => {
+  const admitted = new Set<string>()
+  const broken: string[] = []
+  for (const { agentId, life, event } of observed) {
+    if (event.type !== 'envelope.admitted') continue
+    const key = `${event.from}/${event.epoch} #${event.sequence} → ${agentId}`
+    if (admitted.has(key)) broken.push(`${key}/${life}: it was admitted before`)
+    admitted.add(key)
+  }
+  return broken
 }
 
 /** Every call ends by its deadline + 250 ms, with a result or an error of the table. */
@@ -83,14 +102,11 @@ export const endsInTime: Checker = ({ calls, endedAt }) => {
   return broken
 }
 
-/** Handlers run only for what the workload really sent, in the name of who sent it; forged and replayed envelopes never get in. */
-export const nothingForged: Checker = ({ calls, runs, forged, observed }) => {
-  const sent = new Map<string, string>()
-  for (const call of calls) sent.set(call.id, call.from)
+/** Handlers run only for what the workload really sent, in the name of who sent it; forged envelopes never get in. */
+export const nothingForged: Checker = ({ asked, runs, forged, observed }) => {
   const broken: string[] = []
   for (const run of runs) {
-    const nested = run.id.endsWith('-nested')
-    if (!nested && sent.get(run.id) !== run.caller)
+    if (!asked.get(run.id)?.has(run.caller))
       broken.push(`${run.agentId} ran ${run.id} for ${run.caller}, who never asked for it`)
     if (forged.has(run.id)) broken.push(`${run.agentId} ran the forged ${run.id}`)
   }
@@ -158,6 +174,7 @@ export const gapsAreGivenUp: Checker = ({ observed, endedAt }) => {
 
 export const CHECKERS: Readonly<Record<string, Checker>> = {
   admissionOrder,
+  nothingReplayed,
   startedOnce,
   onceOverall,
   endsInTime,

@@ -1,6 +1,6 @@
-import type { SeededRandom } from '@hermes-peer/testkit'
 import { capability, HermesError, type Peer } from 'hermes-peer'
 import { z } from 'zod'
+import type { WorkContext } from './stage.ts'
 
 const input = z.object({ id: z.string(), ms: z.number(), nested: z.string().optional() })
 const output = z.object({ id: z.string(), by: z.string() })
@@ -34,11 +34,10 @@ export const WORK = {
 
 export type Effects = keyof typeof WORK
 
-/** One call that the workload has made, and how it ended. */
+/** One call that a workload has made, and how it ended. */
 export interface MadeCall {
   readonly id: string
   readonly from: string
-  readonly effects: Effects
   /** Virtual ms. */
   readonly at: number
   readonly timeoutMs: number
@@ -46,9 +45,30 @@ export interface MadeCall {
   orphaned: boolean
   endedAt: number | undefined
   code: string | undefined
-  messageId: string | undefined
   /** Agent whose handler made the output, for calls that succeeded. */
   by: string | undefined
+}
+
+/** Records a call from now to its end; resolves when it has ended, with its code. */
+export async function track(
+  about: Pick<MadeCall, 'id' | 'from' | 'timeoutMs'>,
+  { now, calls }: { now(): number; readonly calls: MadeCall[] },
+  start: () => Promise<{ id: string; by: string } | undefined>,
+): Promise<string> {
+  const made: MadeCall = { ...about, at: now(), orphaned: false, endedAt: undefined, code: undefined, by: undefined }
+  calls.push(made)
+  let code: string
+  try {
+    const output = await start()
+    made.by = output?.by
+    code = output?.id === about.id ? 'OK' : 'WRONG_ANSWER'
+  } catch (thrown) {
+    const error = HermesError.from(thrown, 'INTERNAL')
+    code = error.declared?.name ?? error.code
+  }
+  made.code = code
+  made.endedAt = now()
+  return code
 }
 
 /** What a handler did: input id and the agent that ran it. */
@@ -60,23 +80,18 @@ export interface HandlerRun {
   readonly life: number
 }
 
-export interface WorkloadContext {
-  readonly random: SeededRandom
-  now(): number
-  /** Resolves after virtual time, unless the life it belongs to has ended. */
-  sleep(agentId: string, ms: number, signal: AbortSignal): Promise<void>
-  ran(run: Omit<HandlerRun, 'life'>): void
-}
-
 /** Gives a peer its handlers: they wait, sometimes refuse, sometimes call on. */
-export function provideWork(peer: Peer, context: WorkloadContext): void {
+export function provideWork(peer: Peer, context: WorkContext): void {
   const { random } = context
   for (const effects of ['none', 'idempotent', 'once'] as const) {
     peer.provide(WORK[effects], async ({ id, ms, nested }, ctx) => {
       context.ran({ id, agentId: peer.agentId, messageId: ctx.messageId, caller: ctx.caller })
       await context.sleep(peer.agentId, ms, ctx.signal)
       if (random.chance(0.03)) throw ctx.error('REFUSED', { id })
-      if (nested) await peer.call(WORK.none, { id: nested, ms: ms / 2 })
+      if (nested) {
+        context.asked(nested, peer.agentId)
+        await peer.call(WORK.none, { id: nested, ms: ms / 2 })
+      }
       return { id, by: peer.agentId }
     })
   }
@@ -86,62 +101,29 @@ export function provideWork(peer: Peer, context: WorkloadContext): void {
 export function makeCall(
   peer: Peer,
   agents: readonly string[],
-  number: number,
-  context: WorkloadContext,
+  context: WorkContext & { readonly calls: MadeCall[] },
   forced: { effects?: Effects; agent?: string } = {},
-): MadeCall {
-  const { random } = context
+): void {
+  const { random, calls } = context
+  const from = peer.agentId
   const effects = forced.effects ?? random.pick(['none', 'idempotent', 'once', 'once'] as const)
   const timeoutMs = random.pick([3_000, 8_000, 15_000, 30_000])
-  const id = `${peer.agentId}-${number}`
+  const id = `${from}-${calls.length}`
   const cancelAfter = random.chance(0.08) ? random.int(10, 3_000) : undefined
-  const agent =
-    forced.agent ?? (random.chance(0.3) ? random.pick(agents.filter((other) => other !== peer.agentId)) : undefined)
-  const made: MadeCall = {
+  const agent = forced.agent ?? (random.chance(0.3) ? random.pick(agents.filter((other) => other !== from)) : undefined)
+  const input = {
     id,
-    from: peer.agentId,
-    effects,
-    at: context.now(),
-    timeoutMs,
-    orphaned: false,
-    endedAt: undefined,
-    code: undefined,
-    messageId: undefined,
-    by: undefined,
+    ms: random.pick([0, 5, 50, 400, 2_000]),
+    ...(random.chance(0.1) ? { nested: `${id}-nested` } : {}),
   }
   const abort = new AbortController()
   if (cancelAfter !== undefined) {
-    void context.sleep(peer.agentId, cancelAfter, abort.signal).then(
+    void context.sleep(from, cancelAfter, abort.signal).then(
       () => abort.abort(),
       () => undefined,
     )
   }
-  const ended = (code: string) => {
-    made.code = code
-    made.endedAt = context.now()
-  }
-  peer
-    .request(
-      WORK[effects],
-      {
-        id,
-        ms: random.pick([0, 5, 50, 400, 2_000]),
-        ...(random.chance(0.1) ? { nested: `${id}-nested` } : {}),
-      },
-      { timeoutMs, signal: abort.signal, ...(agent === undefined ? {} : { agent }) },
-    )
-    .then(
-      (answer) => {
-        made.messageId = answer.messageId
-        made.by = answer.output?.by
-        ended(answer.output?.id === id ? 'OK' : 'WRONG_ANSWER')
-      },
-      (thrown: unknown) => {
-        const error = HermesError.from(thrown, 'INTERNAL')
-        made.messageId = error.messageId
-        ended(error.declared?.name ?? error.code)
-      },
-    )
-    .catch(() => undefined)
-  return made
+  context.asked(id, from)
+  const options = { timeoutMs, signal: abort.signal, ...(agent === undefined ? {} : { agent }) }
+  void track({ id, from, timeoutMs }, context, () => peer.call(WORK[effects], input, options))
 }

@@ -1,11 +1,23 @@
-import type { Observed, RunLog } from '../checkers.ts'
-import type { HandlerRun } from '../workload.ts'
+import {
+  admissionOrder,
+  balanceHolds,
+  endsInTime,
+  nothingForged,
+  nothingReplayed,
+  onceOverall,
+  type RunLog,
+  resultsAreReal,
+  startedOnce,
+} from '../checkers.ts'
+import { queuesWithinBounds } from './bounds.ts'
+import { type LeasedCall, type MadeStream, NOBODY } from './calls.ts'
 import type { MadeTask } from './workload.ts'
 
 /** What one run of long work left behind. */
-export interface DurableLog extends Pick<RunLog, 'observed' | 'balances' | 'forged' | 'endedAt'> {
+export interface DurableLog extends RunLog {
   readonly tasks: readonly MadeTask[]
-  readonly runs: readonly HandlerRun[]
+  readonly streams: readonly MadeStream[]
+  readonly leased: readonly LeasedCall[]
   /** Virtual ms at which everything had healed. */
   readonly healedAt: number
 }
@@ -64,50 +76,69 @@ export const newsInOrder: DurableChecker = ({ tasks }) => {
   return broken
 }
 
-/** A handler is started at most once per task in one life of one peer. */
-export const startedOncePerLife: DurableChecker = ({ observed }) => twice(observed, true)
-
-/** Work with effects `once` is started at most once in all, wherever, however often anything restarts. */
-export const onceOverall: DurableChecker = ({ observed }) => twice(observed, false)
-
-function twice(observed: readonly Observed[], perLife: boolean): string[] {
-  const starts = new Map<string, number>()
-  for (const { agentId, life, event } of observed) {
-    if (event.type !== 'handler.started') continue
-    if (!perLife && event.capability !== 'task_once') continue
-    const key = `${event.from} ${event.messageId}${perLife ? ` at ${agentId}/${life}` : ' (once)'}`
-    starts.set(key, (starts.get(key) ?? 0) + 1)
-  }
-  return [...starts].filter(([, count]) => count > 1).map(([key, count]) => `${key} was started ${count} times`)
-}
-
-/** Handlers run only for what was submitted, in the name of who submitted it. */
-export const nothingForged: DurableChecker = ({ tasks, runs, forged, observed }) => {
-  const sent = new Map(tasks.map(({ id, from }) => [id, from]))
+/** A stream that comes to its end is whole, and what was read of one that does not is its beginning. */
+export const streamsAreWhole: DurableChecker = ({ streams }) => {
   const broken: string[] = []
-  for (const { id, agentId, caller } of runs) {
-    if (sent.get(id) !== caller) broken.push(`${agentId} ran ${id} for ${caller}, who never asked for it`)
-  }
-  for (const { agentId, event } of observed) {
-    if (event.type === 'handler.started' && forged.has(event.messageId))
-      broken.push(`${agentId} started the forged ${event.messageId}`)
+  for (const { id, pieces, read, code } of streams) {
+    const wrong = read.findIndex((n, index) => n !== index)
+    if (wrong >= 0) broken.push(`${id}: piece ${read[wrong]} was read as number ${wrong}`)
+    if (code === 'OK' && read.length !== pieces)
+      broken.push(`${id} ended well after ${read.length} of ${pieces} pieces`)
   }
   return broken
 }
 
-/** calls = succeeded + failed + in flight, at every peer. */
-export const balanceHolds: DurableChecker = ({ balances }) =>
-  balances
-    .filter(({ calls, succeeded, failed, inFlight }) => calls !== succeeded + failed + inFlight || inFlight < 0)
-    .map((balance) => `the balance of ${balance.agentId} does not hold: ${JSON.stringify(balance)}`)
+/** Work that waits for itself is refused, however many agents the cycle goes through: it never comes back to where it is. */
+export const cyclesAreRefused: DurableChecker = ({ runs }) =>
+  runs
+    .filter(({ id, agentId }) => id.split('~').slice(1).includes(agentId))
+    .map(({ id, agentId }) => `${agentId} ran ${id}, for which it waits itself`)
+
+/** Nothing that belongs to a session ends well once its lease is over. */
+export const leasesEnd: DurableChecker = ({ leased, calls }) => {
+  const made = new Map(calls.map((call) => [call.id, call]))
+  return leased.flatMap(({ id, leaseEndsAt }) => {
+    const { code, endedAt = 0 } = made.get(id) ?? {}
+    return code === 'OK' && endedAt > leaseEndsAt
+      ? [`${id} ended well ${endedAt - leaseEndsAt} ms after its lease`]
+      : []
+  })
+}
+
+/** After healing all work comes to rest: nothing is in flight, and no handler runs. */
+export const everythingDrains: DurableChecker = ({ observed, balances, alive }) => {
+  const running = new Map<string, string>()
+  for (const { agentId, life, event } of observed) {
+    if (alive.get(agentId) !== life) continue
+    if (event.type === 'handler.started') running.set(`${agentId} ${event.from} ${event.messageId}`, event.capability)
+    if (event.type === 'handler.ended') running.delete(`${agentId} ${event.from} ${event.messageId}`)
+  }
+  // The last balance of an agent is that of its last life.
+  const last = new Map(balances.map((balance) => [balance.agentId, balance]))
+  return [
+    ...[...running].map(([key, capability]) => `${key}: a handler of ${capability} runs on`),
+    ...[...last.values()]
+      .filter(({ agentId, inFlight }) => alive.has(agentId) && inFlight > 0)
+      .map(({ agentId, inFlight }) => `${agentId} has ${inFlight} calls in flight`),
+  ]
+}
 
 export const DURABLE_CHECKERS: Readonly<Record<string, DurableChecker>> = {
   acknowledgedTasksEnd,
   ownersAreTold,
   oneEnd,
   newsInOrder,
-  startedOncePerLife,
+  startedOncePerLife: startedOnce,
   onceOverall,
   nothingForged,
+  nothingReplayed,
   balanceHolds,
+  admissionOrder,
+  endsInTime,
+  resultsAreReal: (log) => resultsAreReal({ ...log, calls: log.calls.filter(({ by }) => by !== NOBODY) }),
+  queuesWithinBounds,
+  streamsAreWhole,
+  cyclesAreRefused,
+  leasesEnd,
+  everythingDrains,
 }

@@ -1,24 +1,42 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Observed } from '../checkers.ts'
 import type { DurableLog } from './checkers.ts'
 
-/** Runs seeds with a part of the runtime broken on purpose until that checker speaks; returns the names of all that did. */
-async function caughtBy(seeds: number, checker: string): Promise<string[]> {
-  const { runDurable } = await import('./scenario.ts')
+/** Runs seeds with a part of the runtime broken on purpose until these checkers have spoken; returns the names of all that did. */
+async function caughtBy(seeds: number, checkers: string | string[], work = {}): Promise<string[]> {
+  const [{ runDurable }, { createKeyRing }] = [await import('./scenario.ts'), await import('../stage.ts')]
+  const wanted = [checkers].flat()
+  const keys = createKeyRing()
   const names = new Set<string>()
-  for (let seed = 1; seed <= seeds && !names.has(checker); seed++) {
-    const { broken } = await runDurable({ seed })
+  for (let seed = 1; seed <= seeds && !wanted.every((name) => names.has(name)); seed++) {
+    const { broken } = await runDurable({ seed, keys, work })
     for (const what of broken) names.add(what.split(':')[0] as string)
   }
   return [...names]
 }
 
-const TASKS = '../../../packages/peer/src/calls/tasks'
+const PEER = '../../../packages/peer/src'
+const TASKS = `${PEER}/calls/tasks`
+const WINDOW = `${PEER}/delivery/window.ts`
+
+const replaced = new Set<string>()
+
+/** Replaces exports of a module from its next import on. */
+function plant<Module>(path: string, make: (real: Module) => Partial<Module>): void {
+  replaced.add(path)
+  vi.doMock(path, async (original) => {
+    const real = await original<object>()
+    return { ...real, ...make(real as Module) }
+  })
+}
 
 afterEach(() => {
   for (const file of ['task-book.ts', 'drafts.ts', 'task.ts', 'stored-task.ts']) vi.doUnmock(`${TASKS}/${file}`)
   vi.doUnmock('../../../packages/peer/src/calls/effects.ts')
   vi.doUnmock('../../../packages/peer/src/telemetry/balance.ts')
   vi.doUnmock('../../../packages/protocol/src/envelope/seal.ts')
+  for (const path of replaced) vi.doUnmock(path)
+  replaced.clear()
   vi.resetModules()
 })
 
@@ -35,7 +53,7 @@ describe('each checker of long work catches the fault it is there for', { timeou
           }),
       }
     })
-    expect(await caughtBy(10, 'acknowledgedTasksEnd')).toContain('acknowledgedTasksEnd')
+    expect(await caughtBy(10, 'acknowledgedTasksEnd', { submit: 25 })).toContain('acknowledgedTasksEnd')
   })
 
   test('drafts that are sent once and never again', async () => {
@@ -121,6 +139,105 @@ describe('each checker of long work catches the fault it is there for', { timeou
     expect(await caughtBy(3, 'balanceHolds')).toContain('balanceHolds')
   })
 
+  test('work that is no task: each of several faults that do not touch one another is told by its own checker', async () => {
+    // No bound of calls in flight, of envelopes held, of handlers that run.
+    plant<typeof import('../../../packages/peer/src/calls/slots.ts')>(`${PEER}/calls/slots.ts`, (real) => ({
+      createSlots(options) {
+        const slots = real.createSlots(options)
+        return {
+          take: (agentId, _most, priority, enter) => slots.take(agentId, Number.POSITIVE_INFINITY, priority, enter),
+          get inFlight() {
+            return slots.inFlight
+          },
+        }
+      },
+    }))
+    // A deadline that is kept too late.
+    plant<typeof import('../../../packages/peer/src/call-spec.ts')>(`${PEER}/call-spec.ts`, (real) => ({
+      callSpec(...args) {
+        const spec = real.callSpec(...args)
+        return { ...spec, deadline: spec.deadline + 1_000 }
+      },
+    }))
+    // A piece that is lost between the wire and its reader.
+    plant<typeof import('../../../packages/peer/src/streams/inflow.ts')>(`${PEER}/streams/inflow.ts`, (real) => ({
+      createInflow(options) {
+        let pieces = 0
+        return changed(real.createInflow(options), (inflow) => ({
+          async next() {
+            const piece = await inflow.next()
+            return piece.kind === 'data' && ++pieces === 3 ? inflow.next() : piece
+          },
+        }))
+      },
+    }))
+    // A lease that runs out for nobody.
+    plant<typeof import('../../../packages/peer/src/sessions/table.ts')>(`${PEER}/sessions/table.ts`, (real) => ({
+      createSessions: (options) => changed(real.createSessions(options), () => ({ lease: () => undefined })),
+    }))
+    // Neither caller nor callee looks at the path.
+    plant<typeof import('../../../packages/peer/src/routing/router.ts')>(`${PEER}/routing/router.ts`, (real) => ({
+      createRouter(options) {
+        const router = real.createRouter(options)
+        return { ...router, choose: (need, how) => router.choose({ ...need, path: [] }, how) }
+      },
+    }))
+    plant<typeof import('../../../packages/peer/src/calls/start-check.ts')>(`${PEER}/calls/start-check.ts`, (real) => ({
+      checkStart: (facts) => real.checkStart({ ...facts, header: { ...facts.header, path: [] } }),
+    }))
+    // Calls that are counted as begun, and never as ended.
+    plant<typeof import('../../../packages/peer/src/telemetry/balance.ts')>(`${PEER}/telemetry/balance.ts`, (real) => ({
+      createLedger: () => ({ ...real.createLedger(), end: () => undefined }),
+    }))
+    const checkers = [
+      'queuesWithinBounds',
+      'endsInTime',
+      'streamsAreWhole',
+      'leasesEnd',
+      'cyclesAreRefused',
+      'everythingDrains',
+    ]
+    const work = { submit: 2, stream: 6, ring: 6, lease: 6, burst: 1 }
+    expect(await caughtBy(10, checkers, work)).toEqual(expect.arrayContaining(checkers))
+  })
+
+  test('a restart that begins no new life: what was sent to the former one counts again', async () => {
+    plant<typeof import('../../../packages/peer/src/identity/epoch.ts')>(`${PEER}/identity/epoch.ts`, () => ({
+      memoryEpochStore: () => ({ next: () => Date.UTC(2026, 0, 1) }),
+    }))
+    expect(await caughtBy(15, 'nothingReplayed')).toContain('nothingReplayed')
+  })
+
+  test('a window that lets everything through as it comes', async () => {
+    plant<typeof import('../../../packages/peer/src/delivery/window.ts')>(WINDOW, (real) => ({
+      createWindow: (options) =>
+        changed(real.createWindow(options), () => ({
+          offer(_sequence, _bytes, _ordered, item) {
+            options.admit(item)
+            return 'admitted'
+          },
+        })),
+    }))
+    expect(await caughtBy(10, 'admissionOrder')).toContain('admissionOrder')
+  })
+
+  test('queues that know no bound: each of the three is told', async () => {
+    const { BOUNDS, queuesWithinBounds } = await import('./bounds.ts')
+    const ids = (i: number) => ({ messageId: `m${i}`, traceId: '' })
+    const seen = (event: (i: number) => object, times: number) =>
+      Array.from({ length: times }, (_, i) => ({ at: 1, agentId: 'a', life: 1, event: event(i) }) as Observed)
+    const attempt = (i: number) => ({ type: 'call.attempt', ...ids(i), capability: 'call_once', agentId: 'b' })
+    const received = (i: number) => ({ type: 'envelope.received', ...ids(i), from: 'b', sequence: i + 1 })
+    const started = (i: number) => ({ type: 'handler.started', ...ids(i), from: 'b', capability: 'call_once' })
+    const { inFlightPerPeer: most, windowItems: items, concurrency } = BOUNDS
+    const told = (...observed: Observed[][]) => queuesWithinBounds({ observed: observed.flat() })
+    expect(told(seen(attempt, most + 1))).toEqual([`a/1 → b: ${most + 1} calls in flight`])
+    expect(told(seen(received, items + 1))).toEqual([`a/1 ← b: ${items + 1} envelopes held`])
+    const places = concurrency.call_once
+    expect(told(seen(started, places + 1))).toEqual([`a/1 call_once: ${places + 1} handlers at a time`])
+    expect(told(seen(attempt, most), seen(received, items), seen(started, places))).toEqual([])
+  })
+
   test('an owner that is told two ends', async () => {
     const { oneEnd } = await import('./checkers.ts')
     const task = {
@@ -135,6 +252,19 @@ describe('each checker of long work catches the fault it is there for', { timeou
     expect(oneEnd({ tasks: [{ ...task, ends: task.ends.slice(0, 1) }] } as unknown as DurableLog)).toEqual([])
   })
 })
+
+/** An object of a class with other methods in place of some of its own. */
+function changed<T extends object>(object: T, make: (real: T) => Partial<T>): T {
+  const other = make(object)
+  return new Proxy(object, {
+    get(target, name) {
+      if (Object.hasOwn(other, name)) return other[name as keyof T]
+      const value = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+    set: (target, name, value) => Reflect.set(target, name, value, target),
+  })
+}
 
 /** The methods of an object of a class, for one that is to be changed in a part. */
 function bound<T extends object>(object: T): T {

@@ -1,40 +1,19 @@
+import { exercisedTooLittle, list, runEach, type SeedRange, type Summary, sumUp, total, verdict } from '../summary.ts'
 import { type DurableExercise, type DurableResult, runDurable } from './scenario.ts'
 
-export interface DurableSummary {
-  readonly results: readonly DurableResult[]
-  /** One line per broken promise, each with the command that replays it. */
-  readonly failures: readonly string[]
-  readonly exercised: Readonly<Record<DurableExercise, number>>
-}
+export type DurableSummary = Summary<DurableExercise, DurableResult>
 
-export async function runDurableSeeds(options: {
-  from: number
-  count: number
-  onSeed?: (seed: number) => void
-}): Promise<DurableSummary> {
-  const results: DurableResult[] = []
-  for (let seed = options.from; seed < options.from + options.count; seed++) {
-    options.onSeed?.(seed)
-    results.push(await runDurable({ seed }))
-  }
-  return summariseDurable(results)
+export async function runDurableSeeds(range: SeedRange): Promise<DurableSummary> {
+  return summariseDurable(await runEach(range, runDurable))
 }
 
 export function summariseDurable(results: readonly DurableResult[]): DurableSummary {
-  const exercised = {} as Record<DurableExercise, number>
-  for (const result of results) {
-    for (const [what, times] of Object.entries(result.exercised)) {
-      exercised[what as DurableExercise] = (exercised[what as DurableExercise] ?? 0) + times
-    }
-  }
-  const failures = results.flatMap(({ seed, broken }) =>
-    broken.map((what) => `seed ${seed}: ${what}\n  replay: npm run simulate -- --durable --seed ${seed}`),
-  )
-  return { results, failures, exercised }
+  return sumUp<DurableExercise, DurableResult>(results, 'npm run simulate -- --durable --seed')
 }
 
 /** Least that must be exercised per 1,000 seeds: a run that does less proves too little. */
-const LEAST_PER_THOUSAND: Readonly<Record<DurableExercise, number>> = {
+export const LEAST_PER_THOUSAND: Readonly<Record<DurableExercise, number>> = {
+  acknowledged: 1_000,
   completed: 100,
   failed: 100,
   cancelled: 100,
@@ -43,21 +22,24 @@ const LEAST_PER_THOUSAND: Readonly<Record<DurableExercise, number>> = {
   'resumed watch': 100,
   resent: 100,
   'submit joined': 100,
-  acknowledged: 1_000,
+  'answer back over hops': 100,
+  'streams whole': 100,
+  'streams broken': 100,
+  CALL_CYCLE: 100,
+  QUEUE_FULL: 100,
+  LEASE_EXPIRED: 100,
+  'torn write': 100,
+  replayed: 100,
+  forged: 100,
 }
 /** Least share of acknowledged tasks that must be completed. */
 const LEAST_COMPLETED = 0.6
 
 /** What was exercised too little, for as many seeds as were run. */
-export function tooLittleDurable({ results, exercised }: DurableSummary): string[] {
-  const missing: string[] = []
-  for (const [what, least] of Object.entries(LEAST_PER_THOUSAND)) {
-    const times = exercised[what as DurableExercise] ?? 0
-    const wanted = Math.ceil((least * results.length) / 1000)
-    if (times < wanted)
-      missing.push(`${what}: ${times} times in ${results.length} seeds, at least ${wanted} are wanted`)
-  }
-  const share = exercised.completed / Math.max(1, exercised.acknowledged)
+export function tooLittleDurable(summary: DurableSummary): string[] {
+  const missing = exercisedTooLittle(summary, LEAST_PER_THOUSAND)
+  const { completed, acknowledged } = summary.exercised
+  const share = completed / Math.max(1, acknowledged)
   if (share < LEAST_COMPLETED) {
     missing.push(`${Math.round(share * 100)} % of the acknowledged tasks were completed, at least 60 % are wanted`)
   }
@@ -65,18 +47,18 @@ export function tooLittleDurable({ results, exercised }: DurableSummary): string
 }
 
 export function reportDurable({ results, failures, exercised }: DurableSummary): string {
-  const ends: Record<string, number> = {}
-  for (const result of results)
-    for (const [end, times] of Object.entries(result.ends)) ends[end] = (ends[end] ?? 0) + times
-  const list = (counts: Readonly<Record<string, number>>) =>
-    Object.entries(counts)
-      .map(([what, n]) => `${what} ${n}`)
-      .join(', ')
-  const tasks = results.reduce((total, one) => total + one.tasks, 0)
+  const peers: Record<string, number> = {}
+  for (const result of results) peers[result.peers] = (peers[result.peers] ?? 0) + 1
+  const tasks = results.reduce((sum, one) => sum + one.tasks, 0)
+  const { completed, acknowledged } = exercised
   return [
-    `${results.length} seeds of long work, ${tasks} tasks, as their owners know them: ${list(ends)}`,
+    `${results.length} seeds of long work; seeds by number of peers: ${Object.entries(peers)
+      .map(([number, times]) => `${times} × ${number}`)
+      .join(', ')}`,
+    `${tasks} tasks, as their owners know them: ${list(total(results.map(({ ends }) => ends)))}`,
+    `calls, streams, sessions: ${list(total(results.map(({ calls }) => calls)))}`,
     `exercised: ${list(exercised)}`,
-    ...failures.slice(0, 20),
-    failures.length === 0 ? 'every promise was kept' : `${failures.length} broken promises`,
+    `${Math.round((100 * completed) / Math.max(1, acknowledged))} % of the acknowledged tasks were completed`,
+    ...verdict(failures),
   ].join('\n')
 }

@@ -1,6 +1,7 @@
-import type { SeededRandom } from '@hermes-peer/testkit'
 import { capability, HermesError, type Peer, type TaskHandle } from 'hermes-peer'
 import { z } from 'zod'
+import type { WorkContext } from '../stage.ts'
+import { BOUNDS } from './bounds.ts'
 
 const input = z.object({ id: z.string(), ms: z.number(), ask: z.boolean() })
 const output = z.object({ id: z.string(), by: z.string() })
@@ -9,7 +10,7 @@ const common = {
   output,
   errors: { REFUSED: z.object({ id: z.string() }) },
   asks: { question: z.object({ id: z.string() }), answer: z.object({ go: z.literal(true) }) },
-  constraints: { maxConcurrency: 8 },
+  constraints: { maxConcurrency: BOUNDS.concurrency.task_none },
 }
 
 /** Long work of either kind of effects; all peers take all of it. */
@@ -40,14 +41,12 @@ export interface MadeTask {
   readonly followed: number[][]
 }
 
-export interface TaskContext {
-  readonly random: SeededRandom
-  now(): number
-  sleep(agentId: string, ms: number, signal: AbortSignal): Promise<void>
-  ran(run: { id: string; agentId: string; messageId: string; caller: string }): void
+export interface TaskContext extends WorkContext {
+  readonly tasks: MadeTask[]
+  readonly agents: readonly string[]
 }
 
-export function provideTasks(peer: Peer, context: TaskContext): void {
+export function provideTasks(peer: Peer, context: WorkContext): void {
   const { random } = context
   for (const effects of ['none', 'once'] as const) {
     peer.provide(TASKS[effects], async ({ id, ms, ask }, ctx) => {
@@ -65,16 +64,10 @@ export function provideTasks(peer: Peer, context: TaskContext): void {
 }
 
 /** Submits one task drawn from `random`, follows it, and now and then cancels it. */
-export function submitTask(
-  peer: Peer,
-  agents: readonly string[],
-  number: number,
-  context: TaskContext,
-  to?: string,
-): MadeTask {
-  const { random } = context
+export function submitTask(peer: Peer, context: TaskContext, to?: string): void {
+  const { random, tasks, agents } = context
   const effects = random.pick(['none', 'once'] as const)
-  const id = `${peer.agentId}-task-${number}`
+  const id = `${peer.agentId}-task-${tasks.length}`
   const agent = to ?? (random.chance(0.4) ? random.pick(agents.filter((other) => other !== peer.agentId)) : undefined)
   const cancelAfter = random.chance(0.12) ? random.int(1, 3_000) : undefined
   const made: MadeTask = {
@@ -90,14 +83,16 @@ export function submitTask(
     ends: [],
     followed: [],
   }
-  const asked = {
+  tasks.push(made)
+  context.asked(id, peer.agentId)
+  const input = {
     id,
     ms: to ? random.pick([1_500, 4_000]) : random.pick([0, 30, 300, 1_500, 4_000]),
     ask: random.chance(0.15),
   }
   const timeoutMs = random.pick([500, 3_000, 10_000])
   peer
-    .submit(TASKS[effects], asked, { timeoutMs, ...(agent === undefined ? {} : { agent }) })
+    .submit(TASKS[effects], input, { timeoutMs, ...(agent === undefined ? {} : { agent }) })
     .then((handle) => {
       made.taskId = handle.id
       made.agent = handle.agent
@@ -114,11 +109,10 @@ export function submitTask(
       // The process that asked is gone, and with it whoever could be told.
       if (code !== 'STOPPED') made.refused = code
     })
-  return made
 }
 
 /** Follows a task to its end, answers what it asks, and notes what its owner is told. */
-export function follow(handle: TaskHandle<(typeof TASKS)[TaskEffects]>, made: MadeTask, context: TaskContext): void {
+export function follow(handle: TaskHandle<(typeof TASKS)[TaskEffects]>, made: MadeTask, context: WorkContext): void {
   const numbers: number[] = []
   made.followed.push(numbers)
   const told = async (): Promise<void> => {
