@@ -90,7 +90,8 @@ export interface CallContext<C extends Capability = Capability> {
   readonly context: Readonly<Record<string, unknown>>
   /**
    * Pulls context that the caller keeps, by a reference that it sent. Rejects with `CONTEXT_GONE` when it has expired or is
-   * not for this agent, `INVALID_PAYLOAD` for what is no reference of the caller's.
+   * not for this agent, `PEER_UNREACHABLE` when the caller is not there (in a task that may be long), `INVALID_PAYLOAD` for what is
+   * no reference of the caller's.
    */
   fetch(ref: unknown, options?: PullOptions): Promise<unknown>
   /** Makes an error that the contract declares; throw it. */
