@@ -181,6 +181,30 @@ describe('a task that is handed on', () => {
     expect(started.map(({ by }) => by)).toEqual(all)
   })
 
+  it('to an agent that is not there: waited for, and when the time is over without it having been sent, free for another', async () => {
+    const codes: string[] = []
+    const b: Does = async (_, ctx) => {
+      try {
+        return await ctx.forward('c', { timeoutMs: 5000 })
+      } catch (error) {
+        codes.push((error as { code: string }).code)
+        return ctx.forward('d')
+      }
+    }
+    const does = async ({ n }: { n: number }) => ({ by: 'end', n })
+    const { net, peer, started, launch } = await taskLine('abcd', { b, c: does, d: does }, { also: ['bd'] })
+    await net.crash('c')
+    await net.advance('10s')
+    const task = await net.until(peer('a').submit(JOB.once, { n: 1 }, { agent: 'b' }))
+    expect(await net.until(task.result())).toEqual({ by: 'end', n: 1 })
+    expect(codes).toEqual(['PEER_UNREACHABLE'])
+    const other = await net.until(peer('a').submit(JOB.once, { n: 2 }, { agent: 'b' }))
+    await net.advance('1s')
+    await launch('c')
+    expect(await net.until(other.result())).toEqual({ by: 'end', n: 2 })
+    expect(started.map(({ by }) => by)).toEqual(['b', 'd', 'b', 'c'])
+  })
+
   it('is not at two agents when its handler does not wait for the handing-on', async () => {
     const { net, peer, started } = await taskLine('abc', {
       b: async ({ n }, ctx) => {
