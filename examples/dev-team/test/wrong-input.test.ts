@@ -2,14 +2,16 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXIT_CODES, type FailureKind } from '../src/failures.ts'
-import { createPlace, type Place } from './support/demo.ts'
+import { type BundledDemo, bundleForTests, createPlace, type Place } from './support/demo.ts'
 import { createRepository } from './support/repository.ts'
 
+let demo: BundledDemo
 let place: Place
 let good = ''
 let bad = ''
-beforeAll(() => {
-  place = createPlace()
+beforeAll(async () => {
+  demo = await bundleForTests()
+  place = createPlace(demo)
   const input = createRepository(join(place.folder, 'input'))
   good = input.commit('good', { 'state.txt': 'good\n' })
   input.commit('between', { 'other.txt': '1\n' })
@@ -18,8 +20,11 @@ beforeAll(() => {
   input.commit('elsewhere', {})
   input.git('checkout', '--quiet', 'main')
   mkdirSync(join(place.folder, 'plain'))
+}, 60_000)
+afterAll(() => {
+  place.remove()
+  demo.remove()
 })
-afterAll(() => place.remove())
 
 const TEST = 'grep good state.txt'
 const own = (more: Record<string, string>): string[] =>

@@ -1,11 +1,33 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundleDemo } from '../../src/team/programs.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** As `npm run demo` starts it. */
+const FROM_SOURCE = [
+  '--conditions=@hermes-peer/source',
+  '--import',
+  'tsx',
+  fileURLToPath(new URL('../../src/main.ts', import.meta.url)),
+]
+
+/** The demo put together once for many runs: each then starts in a tenth of a second of processor time, its agents too. */
+export interface BundledDemo {
+  /** Arguments of node. */
+  readonly program: readonly string[]
+  remove(): void
+}
+
+export async function bundleForTests(): Promise<BundledDemo> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'dev-team-programs-')))
+  // Where a program looks for packages that it does not hold, such as the type checker.
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  const main = await bundleDemo(join(folder, 'programs'))
+  return { program: [main], remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
 
 export interface DemoEnd {
   readonly code: number | null
@@ -31,16 +53,19 @@ export interface Place {
   leftFiles(): string[]
   /** Running processes that a run has started, directly or not. */
   leftProcesses(): string[]
+  /** Sends one agent of the run that is going on a signal, as somebody else would; default `kill -9`. */
+  kill(agentId: string, signal?: NodeJS.Signals): void
   remove(): void
 }
 
-export function createPlace(): Place {
+/** `demo`: what is run; default the sources, as users run them. */
+export function createPlace(demo?: BundledDemo): Place {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'dev-team-test-')))
   const temporary = mkdtempSync(join(folder, 'tmp-'))
   const mark = `HERMES_DEV_TEAM_TEST=${folder}`
   const start: Place['start'] = (args, more = {}) => {
     const { OPENAI_BASE_URL, OPENAI_API_KEY, HERMES_MODEL, INIT_CWD, ...env } = process.env
-    const child = spawn(process.execPath, ['--conditions=@hermes-peer/source', '--import', 'tsx', MAIN, ...args], {
+    const child = spawn(process.execPath, [...(demo?.program ?? FROM_SOURCE), ...args], {
       cwd: ROOT,
       env: { ...env, INIT_CWD: folder, TMPDIR: temporary, HERMES_DEV_TEAM_TEST: folder, ...more },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -53,6 +78,11 @@ export function createPlace(): Place {
     run: (args, env) => start(args, env).end,
     leftFiles: () => readdirSync(temporary).filter((name) => name.startsWith('hermes-')),
     leftProcesses: () => processesMarked(mark),
+    kill(agentId, signal = 'SIGKILL') {
+      const found = processesMarked(mark).find((line) => line.includes(`/${agentId}.json`))
+      if (found === undefined) throw new Error(`${agentId} does not run`)
+      process.kill(Number(found.split(' ')[0]), signal)
+    },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
