@@ -9,7 +9,7 @@ import { modelEndpoint } from './repair/proposal.ts'
 import { type Interruption, onInterruption } from './team/interruption.ts'
 import { preparePrograms } from './team/programs.ts'
 import { writeRoster } from './team/roster.ts'
-import { stageKill } from './team/staged-kill.ts'
+import { stageKill, stagePmKill } from './team/staged-kill.ts'
 import { createTally } from './team/tally.ts'
 import { startTeam, type Team } from './team/team.ts'
 import { createWorkspace } from './team/workspace.ts'
@@ -64,7 +64,7 @@ async function run(options: Options, output: Output, interruption: Interruption)
     const { assignment, sample } = options.own
       ? { assignment: await assignOwn(workspace.folder, options.own), sample: undefined }
       : await assignSample(workspace.folder)
-    const members = await writeRoster(workspace.folder, assignment, options.out)
+    const members = await writeRoster(workspace.folder, assignment, { out: options.out, durable: options.killPm })
     output.event('team', {
       type: 'job.started',
       commits: assignment.commits.length + 1,
@@ -78,16 +78,22 @@ async function run(options: Options, output: Output, interruption: Interruption)
 
     const tally = createTally()
     const staged = sample && stageKill(sample)
+    const stagedPm = options.killPm ? stagePmKill() : undefined
     const started = startTeam({
       members,
       programs,
+      restarted: options.killPm ? ['pm'] : [],
       observe(agentId, event) {
-        tally.observe(event as AgentEvent)
-        if (!('message' in event)) output.event(agentId, event)
+        tally.observe(agentId, event)
+        // Failures are told in the end; a balance counts in the sum.
+        if (!('message' in event) && event.type !== 'agent.balance') output.event(agentId, event)
+        const kill = (agent: string, commit: string | undefined): void => {
+          output.event(agent, { type: 'agent.killed', agent, commit })
+          started.kill(agent)
+        }
         const victim = staged?.observe(agentId, event as AgentEvent)
-        if (victim === undefined) return
-        started.kill(victim.agentId)
-        output.event(victim.agentId, { type: 'agent.killed', agent: victim.agentId, commit: victim.commit })
+        if (victim !== undefined) kill(victim.agentId, victim.commit)
+        if (stagedPm?.observe(agentId, event as AgentEvent)) kill('pm', undefined)
       },
     })
     team = started
@@ -98,6 +104,7 @@ async function run(options: Options, output: Output, interruption: Interruption)
       file: shownPath(result.file),
       reversalFile: result.reversalFile && shownPath(result.reversalFile),
       traceId: result.traceId,
+      earlierTraceIds: result.earlierTraceIds,
       balance: tally.balance(),
       sample: sample !== undefined,
     })

@@ -34,7 +34,7 @@ describe('the demo on its sample', () => {
   })
 
   it('chooses testers by capability and says why', () => {
-    const chosen = all('call.chosen', 'pm').filter(({ capability }) => capability === 'run_tests')
+    const chosen = all('call.chosen', 'pm').filter(({ capability }) => /^(run|watch)_tests$/.test(capability as string))
     expect(chosen.length).toBeGreaterThanOrEqual(8)
     for (const { to, reasons } of chosen) {
       expect(to).toMatch(/^tester-[abc]$/)
@@ -62,12 +62,29 @@ describe('the demo on its sample', () => {
     expect(all('agent.lost')).toEqual([])
   })
 
-  it('confirms the plan of the coder and gets the one line that repairs it', () => {
+  it('hands the repair over as a task, approves its plan, hears how far it is, and gets the one line that repairs it', () => {
+    const { taskId } = one('repair.submitted')
+    expect(taskId).toMatch(/^task_[a-zA-Z0-9]{16}$/)
     expect(one('repair.planned')).toMatchObject({ by: 'coder', lines: 15, conflicts: [] })
-    expect(one('repair.confirmed').correlationId).toMatch(/^corr_[a-zA-Z0-9]{16}$/)
+    expect(one('repair.confirmed')).toMatchObject({ by: 'coder', taskId })
+    const progress = all('repair.progress', 'pm').map(({ fraction }) => fraction as number)
+    expect(progress.length).toBeGreaterThanOrEqual(2)
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b))
+    expect(all('repair.progress').at(-1)?.note).toMatch(/^1 line is enough, after \d+ trials$/)
     expect(one('repair.reduced')).toMatchObject({ lines: 1, files: ['src/discount.js'], minimal: true })
     const patch = readFileSync(join(place.folder, 'out', 'fix.patch'), 'utf8')
     expect(patch.match(/^[-+](?![-+]).*$/gm)).toEqual(['-  return quantity > from', '+  return quantity >= from'])
+  })
+
+  it('streams what the tests of the confirming runs and of the review write, from where they run', () => {
+    const { commit } = one('search.culprit')
+    const written = (by: RegExp, of: unknown) =>
+      all('run.output', 'pm')
+        .filter((event) => by.test(event.by as string) && event.commit === of)
+        .map(({ text }) => text)
+        .join('')
+    expect(written(/^tester-[abc]$/, commit)).toContain('not ok 3 - the bulk price begins at the tenth piece')
+    expect(written(/^reviewer$/, all('call.chosen').at(-1)?.work)).toContain('# pass 24')
   })
 
   it('has the whole suite and the types reviewed', () => {

@@ -1,18 +1,25 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createPlace, type Place } from './support/demo.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type BundledDemo, bundleForTests, createPlace, type Place } from './support/demo.ts'
 import { createRepository, digest, type TestRepository } from './support/repository.ts'
 
+let demo: BundledDemo
 let place: Place
 let input: TestRepository
+let before: string
+beforeAll(async () => {
+  demo = await bundleForTests()
+}, 60_000)
+afterAll(() => demo.remove())
 beforeEach(() => {
-  place = createPlace()
+  place = createPlace(demo)
   input = createRepository(join(place.folder, 'input'))
   input.commit('good', { 'state.txt': 'good\n' })
   input.git('tag', 'v1')
-  for (let i = 0; i < 8; i++) input.commit(`note ${i}`, { 'note.txt': `${i}\n` })
+  for (let i = 0; i < 4; i++) input.commit(`note ${i}`, { 'note.txt': `${i}\n` })
   input.commit('bad', { 'state.txt': 'bad\n' })
+  before = digest(input.folder)
 })
 afterEach(() => place.remove())
 
@@ -28,32 +35,35 @@ const ARGS = [
 ]
 
 const nothingLeft = (): void => {
+  expect(digest(input.folder)).toBe(before)
   expect(place.leftProcesses()).toEqual([])
   expect(place.leftFiles()).toEqual([])
   expect(existsSync(join(place.folder, 'out'))).toBe(false)
 }
 
 describe('an end in the middle', () => {
-  it.each([
-    ['Ctrl-C', 'SIGINT', 130],
-    ['a request to end', 'SIGTERM', 143],
-  ] as const)(
-    '%s while tests run leaves no process, no worktree, no file',
-    { timeout: 120_000 },
-    async (_, signal, code) => {
-      const before = digest(input.folder)
-      const demo = place.start(ARGS)
-      await demo.seen('search.round')
-      const { commit } = await demo.seen('run.started', (event) => event.patched === false && event.agent !== undefined)
-      expect(commit).toMatch(/^[0-9a-f]{40}$/)
-      demo.child.kill(signal)
-      const end = await demo.end
-      expect(end).toMatchObject({ code, stderr: '' })
-      expect(end.events.at(-1)).toMatchObject({ type: 'stopped', exitCode: code })
-      nothingLeft()
-      expect(digest(input.folder)).toBe(before)
-    },
-  )
+  it('Ctrl-C while tests run leaves no process, no worktree, no file', { timeout: 120_000 }, async () => {
+    const demo = place.start(ARGS)
+    await demo.seen('search.round')
+    await demo.seen('run.started', ({ commit }) => commit !== undefined)
+    demo.child.kill('SIGINT')
+    const end = await demo.end
+    expect(end).toMatchObject({ code: 130, stderr: '' })
+    expect(end.events.at(-1)).toMatchObject({ type: 'stopped', exitCode: 130 })
+    nothingLeft()
+  })
+
+  it('a request to end while pm is being started again leaves nothing either', { timeout: 120_000 }, async () => {
+    const demo = place.start(['--kill-pm', ...ARGS])
+    await demo.seen('search.round')
+    place.kill('pm')
+    await demo.seen('agent.restarted')
+    demo.child.kill('SIGTERM')
+    const end = await demo.end
+    expect(end).toMatchObject({ code: 143, stderr: '' })
+    expect(end.events.at(-1)).toMatchObject({ type: 'stopped', exitCode: 143 })
+    nothingLeft()
+  })
 
   it('a closed terminal before the agents have met leaves nothing either', { timeout: 120_000 }, async () => {
     const demo = place.start(ARGS)
@@ -68,8 +78,7 @@ describe('an end in the middle', () => {
   }, async () => {
     const demo = place.start(ARGS)
     await demo.seen('search.round')
-    const [reviewer] = place.leftProcesses().filter((line) => line.includes('reviewer.json'))
-    process.kill(Number(reviewer?.split(' ')[0]), 'SIGKILL')
+    place.kill('reviewer')
     const { code, events } = await demo.end
     expect(code).toBe(1)
     expect(events.at(-1)).toMatchObject({

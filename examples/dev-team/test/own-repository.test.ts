@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPlace, type Place } from './support/demo.ts'
+import { type BundledDemo, bundleForTests, createPlace, type Place } from './support/demo.ts'
 import { createRepository, digest, type TestRepository } from './support/repository.ts'
 
 // A shell script with a dependency, in a folder with a space and letters of another script, below the top of its repository.
@@ -21,24 +21,26 @@ const MENDED = `--- a/項目 a/greet.sh
 
 const TEST = 'test "$(sh greet.sh you)" = "Hello you!"'
 
+let demo: BundledDemo
 let place: Place
 let input: TestRepository
 let model: Server
 let culprit = ''
 beforeAll(async () => {
-  place = createPlace()
+  demo = await bundleForTests()
+  place = createPlace(demo)
   input = createRepository(join(place.folder, 'mine'))
   const at = '項目 a/greet.sh'
   input.commit('start', { [at]: script('Hello'), '.gitignore': 'node_modules/\n', 'README.md': '0\n' })
   input.git('tag', 'v1')
-  for (let i = 1; i <= 5; i++) input.commit(`note ${i}`, { 'README.md': `${i}\n` })
+  for (let i = 1; i <= 2; i++) input.commit(`note ${i}`, { 'README.md': `${i}\n` })
   input.git('checkout', '--quiet', '-b', 'side')
   input.commit('side', { 'side.txt': 'x\n' })
   input.git('checkout', '--quiet', 'main')
   input.commit('own', { 'own.txt': 'x\n' })
   input.git('merge', '--quiet', '--no-ff', '-m', 'merge side', 'side')
   culprit = input.commit('Greet others', { [at]: script('Helo', 'everybody'), 'README.md': 'everybody\n' })
-  for (let i = 6; i <= 9; i++) input.commit(`note ${i}`, { 'README.md': `everybody ${i}\n` })
+  for (let i = 3; i <= 4; i++) input.commit(`note ${i}`, { 'README.md': `everybody ${i}\n` })
   mkdirSync(join(input.folder, '項目 a', 'node_modules', 'words'), { recursive: true })
   writeFileSync(join(input.folder, '項目 a', 'node_modules', 'words', 'words.sh'), "mark='!'\n")
   writeFileSync(join(input.folder, 'README.md'), 'not committed\n')
@@ -46,10 +48,11 @@ beforeAll(async () => {
     request.resume().on('end', () => response.end(JSON.stringify({ choices: [{ message: { content: MENDED } }] })))
   })
   await new Promise<void>((resolve) => model.listen(0, '127.0.0.1', resolve))
-})
+}, 60_000)
 afterAll(() => {
   model.close()
   place.remove()
+  demo.remove()
 })
 
 describe('a repository of the user', () => {
@@ -61,7 +64,7 @@ describe('a repository of the user', () => {
     ])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(digest(input.folder)).toBe(before)
-    expect(stdout).toContain('Which commit broke the test? 13 commits, 6 agents, no model.')
+    expect(stdout).toContain('Which commit broke the test? 8 commits, 6 agents, no model.')
     expect(stdout).toContain('Uncommitted changes are ignored: only commits are tested.')
     expect(stdout).toContain('1 merge commit in the range: first parents are followed')
     expect(stdout).toContain(`culprit ${culprit.slice(0, 7)} "Greet others"`)

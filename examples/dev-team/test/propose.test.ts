@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { proposeByModel } from '../src/agents/propose.ts'
 import type { TestRun } from '../src/agents/test-client.ts'
 import { borrowObjects } from '../src/git/copy.ts'
@@ -17,15 +17,19 @@ import { createRepository } from './support/repository.ts'
 const PATCH = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-broken\n+mended\n'
 
 let place: string
+let prepared: Awaited<ReturnType<typeof prepare>>
 let server: Server | undefined
-beforeEach(() => {
+beforeAll(async () => {
   place = mkdtempSync(join(tmpdir(), 'dev-team-test-'))
+  prepared = await prepare()
 })
-afterEach(() => {
+afterEach(async () => {
   server?.closeAllConnections()
   server?.close()
-  rmSync(place, { recursive: true, force: true })
+  server = undefined
+  expect(await prepared.worktree.git.text(['status', '--porcelain'])).toBe('')
 })
+afterAll(() => rmSync(place, { recursive: true, force: true }))
 
 interface Asked {
   url: string | undefined
@@ -51,21 +55,23 @@ const standIn = async (content: string, { status = 200, raw }: { status?: number
   return { asked, baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/` }
 }
 
-const propose = async (baseUrl: string, verdict: TestRun['verdict'] = 'pass', accepted = true) => {
+/** A culprit and its reversal; every proposal leaves the worktree clean, so that one does for all. */
+const prepare = async () => {
   const input = createRepository(join(place, 'input'))
   input.commit('good', { 'a.txt': 'fine\n', 'test/a.test.js': '1\n' })
   const culprit = input.commit('culprit', { 'a.txt': 'broken\n', 'test/a.test.js': '2\n' })
   await borrowObjects(await openRepository(input.folder), join(place, 'borrowed.git'))
   await copyCommits({ repository: join(place, 'borrowed.git'), folder: join(place, 'own.git'), commits: [culprit] })
   const worktree = await addWorktree({ repository: join(place, 'own.git'), path: join(place, 'work'), commit: culprit })
-  return proposeByModel({
+  const reversal = await reverseCommit(worktree, { culprit, bad: culprit, merge: false })
+  return { worktree, culprit, bad: culprit, reversal }
+}
+
+const propose = (baseUrl: string, verdict: TestRun['verdict'] = 'pass', accepted = true) =>
+  proposeByModel({
     endpoint: { baseUrl, apiKey: 'key-1', model: 'small-1' },
-    worktree,
-    culprit,
-    bad: culprit,
-    reversal: await reverseCommit(worktree, { culprit, bad: culprit, merge: false }),
+    ...prepared,
     client: {
-      testers: async () => 1,
       run: async ({ patch }) => ({
         verdict: patch ? verdict : 'fail',
         summary: '1/2 tests',
@@ -76,7 +82,6 @@ const propose = async (baseUrl: string, verdict: TestRun['verdict'] = 'pass', ac
     accept: async () => accepted,
     signal: new AbortController().signal,
   })
-}
 
 describe('a patch proposed by a model', () => {
   it('counts when testers and reviewer accept it; the model is told culprit, failure and the files without tests', async () => {

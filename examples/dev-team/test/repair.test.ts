@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { borrowObjects } from '../src/git/copy.ts'
 import { copyCommits } from '../src/git/own-objects.ts'
 import { openRepository } from '../src/git/repository.ts'
@@ -13,11 +13,11 @@ import { createRepository, digest, type TestRepository } from './support/reposit
 
 let place: string
 let input: TestRepository
-beforeEach(() => {
+const begin = (): void => {
   place = mkdtempSync(join(tmpdir(), 'dev-team-test-'))
   input = createRepository(join(place, 'input'))
-})
-afterEach(() => rmSync(place, { recursive: true, force: true }))
+}
+const end = (): void => rmSync(place, { recursive: true, force: true })
 
 const open = async (culprit = 'HEAD'): Promise<Worktree> => {
   const commit = input.git('rev-parse', 'HEAD')
@@ -49,6 +49,9 @@ const judge = (worktree: Worktree, commit: string, passes: (a: string) => boolea
 })
 
 describe('the smallest repair', () => {
+  beforeEach(begin)
+  afterEach(end)
+
   it('is the one line of several that matters, although later commits moved it', async () => {
     input.commit('good', { 'a.txt': text(numbers), 'b.txt': '1\n' })
     const culprit = input.commit('culprit', {
@@ -159,12 +162,21 @@ describe('the smallest repair', () => {
 })
 
 describe('a proposed patch', () => {
+  // Each leaves the worktree clean, so that one does for all.
+  let commit: string
+  let worktree: Worktree
+  beforeAll(async () => {
+    begin()
+    commit = input.commit('one', { 'a.txt': 'old\n', 'b.txt': 'old\n' })
+    worktree = await open()
+  })
+  afterEach(async () => expect(await worktree.git.text(['status', '--porcelain'])).toBe(''))
+  afterAll(end)
+
   const proposal = (from: string, to: string, path = 'a.txt'): string =>
     `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,9 @@\n-${from}\n+${to}\n`
 
   it('is taken although its counts are wrong, and written anew by git', async () => {
-    const commit = input.commit('one', { 'a.txt': 'old\n' })
-    const worktree = await open()
     const normal = await normalizeProposal(worktree, {
       commit,
       proposal: proposal('old', 'new'),
@@ -184,12 +196,9 @@ describe('a proposed patch', () => {
     ['leaves the worktree', proposal('old', 'new', '../outside.txt'), 'it does not apply'],
     ['writes below .git', '--- /dev/null\n+++ b/.git/hooks/post-checkout\n@@ -0,0 +1 @@\n+x\n', 'it does not apply'],
   ])('is refused when it %s', async (_, patch, refused) => {
-    const commit = input.commit('one', { 'a.txt': 'old\n', 'b.txt': 'old\n' })
-    const worktree = await open()
     expect(await normalizeProposal(worktree, { commit, proposal: patch, allowed: new Set(['a.txt']) })).toEqual({
       refused,
     })
-    expect(await worktree.git.text(['status', '--porcelain'])).toBe('')
   })
 
   it('may not weaken tests', () => {

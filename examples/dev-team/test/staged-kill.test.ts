@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AgentEvent } from '../src/events.ts'
-import { stageKill } from '../src/team/staged-kill.ts'
+import { stageKill, stagePmKill } from '../src/team/staged-kill.ts'
 
 const sample = { commits: ['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7'], culprit: 'c4' }
 const round: AgentEvent = { type: 'search.round', round: 1, suspects: 7, commits: ['c1', 'c3', 'c6'] }
@@ -27,5 +27,16 @@ describe('the staged kill', () => {
     kill.observe('c', started('c3'))
     kill.observe('c', { type: 'run.ended', commit: 'c3', patched: false, passed: true, ms: 1 })
     expect(kill.observe('pm', round)).toBeUndefined()
+  })
+})
+
+describe('the staged kill of pm', () => {
+  it('comes in the middle of the repair, once', () => {
+    const progress: AgentEvent = { type: 'repair.progress', by: 'coder', fraction: 0.2, note: '' }
+    const kill = stagePmKill()
+    expect(kill.observe('pm', round)).toBe(false)
+    expect(kill.observe('coder', progress)).toBe(false)
+    expect(kill.observe('pm', progress)).toBe(true)
+    expect(kill.observe('pm', progress)).toBe(false)
   })
 })

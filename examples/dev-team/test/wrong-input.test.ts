@@ -2,14 +2,16 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXIT_CODES, type FailureKind } from '../src/failures.ts'
-import { createPlace, type Place } from './support/demo.ts'
+import { type BundledDemo, bundleForTests, createPlace, type Place } from './support/demo.ts'
 import { createRepository } from './support/repository.ts'
 
+let demo: BundledDemo
 let place: Place
 let good = ''
 let bad = ''
-beforeAll(() => {
-  place = createPlace()
+beforeAll(async () => {
+  demo = await bundleForTests()
+  place = createPlace(demo)
   const input = createRepository(join(place.folder, 'input'))
   good = input.commit('good', { 'state.txt': 'good\n' })
   input.commit('between', { 'other.txt': '1\n' })
@@ -18,28 +20,17 @@ beforeAll(() => {
   input.commit('elsewhere', {})
   input.git('checkout', '--quiet', 'main')
   mkdirSync(join(place.folder, 'plain'))
+}, 60_000)
+afterAll(() => {
+  place.remove()
+  demo.remove()
 })
-afterAll(() => place.remove())
 
 const TEST = 'grep good state.txt'
 const own = (more: Record<string, string>): string[] =>
   Object.entries({ '--repo': 'input', '--good': good, '--test': TEST, ...more }).flat()
 
-/** Exit code, what the message must name, what the hint must name. */
-const check = async (
-  kind: FailureKind,
-  args: readonly string[],
-  message: RegExp,
-  hint: RegExp,
-  env: NodeJS.ProcessEnv = {},
-): Promise<void> => {
-  const end = await place.run(args, env)
-  expect({ code: end.code, stderr: end.stderr }).toEqual({
-    code: EXIT_CODES[kind],
-    stderr: expect.stringMatching(message),
-  })
-  expect(end.stderr).toMatch(hint)
-  expect(end.stderr).not.toMatch(/^\s+at .*:\d+/m)
+const nothingLeft = (): void => {
   expect(place.leftFiles()).toEqual([])
   expect(place.leftProcesses()).toEqual([])
 }
@@ -114,38 +105,30 @@ describe('input that cannot work ends with a sentence, a hint and its own exit c
     expect(end.stdout).toBe('')
   })
 
-  it.each<[string, FailureKind, () => string[], RegExp, RegExp]>([
-    [
-      'a good revision that fails',
-      'GOOD_FAILS',
-      () => own({ '--test': 'echo no luck; false' }),
-      /good revision .{7} fails as well: no luck/,
-      /older --good/,
-    ],
-    [
-      'a bad revision that passes',
-      'BAD_PASSES',
-      () => own({ '--test': 'true' }),
-      /bad revision .{7} does not fail/,
-      /Nothing is broken/,
-    ],
-    [
-      'a flaky test',
-      'FLAKY',
-      () => own({ '--test': `grep -q good state.txt || mkdir ${join(place.folder, 'first')}` }),
-      /flaky: .{7} failed in one run and passed in another/,
-      /Narrow --test/,
-    ],
-    [
-      'a test command that does not exist',
-      'TEST_NOT_FOUND',
-      () => own({ '--test': 'no-such-command' }),
-      /could not be run at .{7}: .*no-such-command.*not found/,
-      /typing errors/,
-    ],
-  ])('%s', { timeout: 120_000 }, async (_, kind, args, message, hint) => {
-    await check(kind, args(), message, hint)
+  it('found by agents, in real runs of the test, as well', { timeout: 120_000 }, async () => {
+    const end = await place.run(own({ '--test': 'no-such-command' }))
+    expect({ code: end.code, stderr: end.stderr }).toEqual({
+      code: EXIT_CODES.TEST_NOT_FOUND,
+      stderr: expect.stringMatching(/could not be run at .{7}: .*no-such-command.*not found\n.*typing errors/),
+    })
+    expect(end.stderr).not.toMatch(/^\s+at .*:\d+/m)
+    nothingLeft()
   })
+
+  // What leads to each of these is shown in judging.test.ts and repair.test.ts; here is what becomes of it.
+  it.each(['GOOD_FAILS', 'BAD_PASSES', 'FLAKY', 'NO_REPAIR'] as const)(
+    'found by pm: %s',
+    { timeout: 60_000 },
+    async (kind) => {
+      const reports = { type: 'job.failed', kind, message: 'Was nicht geht: 検査.', hint: 'What to do.' } as const
+      const { code, stderr } = await place.run(own({}), {}, demo.withPmThat(kind, reports))
+      expect({ code, stderr }).toEqual({
+        code: EXIT_CODES[kind],
+        stderr: `Was nicht geht: 検査.\nWhat to do.\nNothing was written; inputs untouched (exit code ${EXIT_CODES[kind]})\n`,
+      })
+      nothingLeft()
+    },
+  )
 
   it('says so as an event with --json', { timeout: 60_000 }, async () => {
     const { code, events, stderr } = await place.run(['--json', ...own({ '--good': 'v9.9' })])

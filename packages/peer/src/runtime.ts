@@ -461,6 +461,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         agentId,
         server,
         tasks: taskProvider,
+        streaming,
         caller,
         clock,
         tunables,

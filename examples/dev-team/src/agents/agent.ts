@@ -30,17 +30,22 @@ export interface AgentPart<Config> {
 /** The agents do it at the same time, and each meets what another has just removed. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }
 
-/** What runs may end in this time, ms: whoever started the process waits 3 s for it to go. */
+/** What runs may end in this time, ms, when the job is over: whoever started the process waits 3 s for it to go. */
 const DRAIN_MS = 1_000
-/** Longest polite stop of a peer, ms; the process ends then in any case. */
-const STOP_LIMIT_MS = 1_500
+/** The same when this agent alone is told to go, by SIGTERM: a run of a test should come to its end. */
+const DRAIN_ALONE_MS = 20_000
+/** After it has drained a peer closes in milliseconds; the process ends after this in any case, ms. */
+const CLOSE_MS = 500
 
 /**
  * Runs one agent as this process: a peer with its own key that knows one bootstrap address and the team's trust file. Ends
- * when it is told to, or when the process that started it is gone.
+ * when it is told to, or when the process that started it is gone. At SIGTERM it refuses new work, which goes elsewhere, and ends
+ * what runs: exit code 0, or 1 when that took longer than 20 s; a second SIGTERM ends it at once with 143.
  */
 export async function runAgent<Config extends CommonConfig>(part: AgentPart<Config>): Promise<void> {
   const stopping = new AbortController()
+  const alone = new AbortController()
+  const ending = AbortSignal.any([stopping.signal, alone.signal])
   const report = (event: AgentEvent): void => {
     if (process.connected) process.send?.(event)
   }
@@ -48,41 +53,54 @@ export async function runAgent<Config extends CommonConfig>(part: AgentPart<Conf
   void messageOf('stop').then(() => stopping.abort())
   process.once('disconnect', () => stopping.abort())
   let workspace: string | undefined
-  process.once('SIGTERM', () => stopping.abort())
+  process.on('SIGTERM', () => {
+    if (alone.signal.aborted) process.exit(143)
+    alone.abort()
+  })
 
   try {
     const config = await readConfig(process.argv[2], part.config)
     workspace = config.workspace
-    const { addresses } = await Promise.race([bootstrap, aborted(stopping.signal)])
+    const { addresses } = await Promise.race([bootstrap, aborted(ending)])
     const peer = createPeer({
       agentId: config.agentId,
       network: config.network,
       // Nothing but what is given here: no private folder through which agents of one machine would find each other.
       preset: 'none',
       identity: config.key,
-      // Nothing of a run outlives it.
-      journal: false,
+      // Nothing of a run outlives it, and nothing of most agents a kill.
+      ...(config.journal ? {} : { journal: false as const }),
       trust: { allow: config.trust },
       listen: ['/ip4/127.0.0.1/tcp/0'],
       bootstrap: addresses,
     })
     const calls = forwardCalls(peer, report)
     peer.events.on('handler.ended', ({ capability, code, cause }) => {
-      if (code !== 'HANDLER_ERROR' || stopping.signal.aborted || !(cause instanceof Error)) return
+      if (code !== 'HANDLER_ERROR' || ending.aborted || !(cause instanceof Error)) return
       report({ type: 'agent.fault', capability, reason: printable(cause.message, 500) })
     })
-    const agent = { config, peer, stopping: stopping.signal, report, work: calls.work }
+    const agent = { config, peer, stopping: ending, report, work: calls.work }
     part.provide?.(agent)
+    peer.events.on('peer.draining', ({ running }) => {
+      if (alone.signal.aborted) report({ type: 'agent.draining', running })
+    })
+    peer.events.on('peer.stopped', ({ aborted }) => {
+      if (alone.signal.aborted && aborted > 0) process.exitCode = 1
+    })
     await peer.start()
     report({ type: 'agent.ready', addresses: [...peer.addresses] })
+    const stop = (drainMs: number): Promise<unknown> =>
+      Promise.race([peer.stop({ drainMs }), new Promise((resolve) => setTimeout(resolve, drainMs + CLOSE_MS))])
+    const drained = onAbort(alone.signal).then(() => stop(DRAIN_ALONE_MS))
     await part.run?.(agent).catch((error: unknown) => {
-      if (!stopping.signal.aborted) report(failed(error))
+      if (!ending.aborted) report(failed(error))
     })
-    await aborted(stopping.signal).catch(() => {})
+    await Promise.race([onAbort(stopping.signal), drained])
     report({ type: 'agent.balance', ...calls.balance() })
-    await Promise.race([peer.stop({ drainMs: DRAIN_MS }), new Promise((resolve) => setTimeout(resolve, STOP_LIMIT_MS))])
+    // Of what is stopped a second time nothing is waited for any more.
+    if (stopping.signal.aborted) await stop(DRAIN_MS)
   } catch (error) {
-    if (!stopping.signal.aborted) {
+    if (!ending.aborted) {
       report(failed(error))
       process.exitCode = 1
     }
@@ -112,6 +130,10 @@ function messageOf(type: 'start' | 'stop'): Promise<{ addresses: string[] }> {
     }
     process.on('message', receive)
   })
+}
+
+function onAbort(signal: AbortSignal): Promise<void> {
+  return aborted(signal).catch(() => {})
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

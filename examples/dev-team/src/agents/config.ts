@@ -7,6 +7,8 @@ const common = z.object({
   network: z.string(),
   key: z.string(),
   trust: z.string(),
+  /** Whether it keeps a journal on disk, beside its key, to go on from should its process be killed. */
+  journal: z.boolean(),
   /** The folder of the whole run, to be removed by the agents should they be left alone. */
   workspace: z.string(),
 })
@@ -48,6 +50,8 @@ export const pmConfig = common.extend({
   callTimeoutMs: z.number(),
   repairTimeoutMs: z.number(),
   out: z.string(),
+  /** The file of its notes, from which another life of it goes on. */
+  notes: z.string(),
 })
 
 export type BenchConfig = z.infer<typeof bench>

@@ -11,6 +11,8 @@ const REPEATABLE: ReadonlySet<string> = new Set([
   'PEER_UNREACHABLE',
   'QUEUE_FULL',
   'RETRIES_EXHAUSTED',
+  // Once a piece of it was read, the runtime begins a stream nowhere else: only its reader knows what to make of both parts.
+  'STREAM_BROKEN',
 ])
 
 /**

@@ -30,7 +30,7 @@ export async function proposeByModel({
   culprit: string
   bad: string
   reversal: Reversal
-  client: TestClient
+  client: Pick<TestClient, 'run'>
   accept: (patch: Buffer) => Promise<boolean>
   signal: AbortSignal
 }): Promise<Proposed> {

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { review } from '../contracts.ts'
-import type { CommandResult } from '../process/command.ts'
+import type { CommandResult, OnOutput } from '../process/command.ts'
 import { printable } from '../process/printable.ts'
 import { summarize } from '../process/summary.ts'
 import { runAgent } from './agent.ts'
 import { reviewerConfig } from './config.ts'
+import { whileItRuns } from './while-it-runs.ts'
 import { fromBase64 } from './wire.ts'
 import { type Bench, createWorkbench, isBenchProblem } from './workbench.ts'
 
@@ -13,18 +14,18 @@ await runAgent({
   config: reviewerConfig,
   provide({ config, peer }) {
     const workbench = createWorkbench(config.bench)
-    const suite = ({ run }: Bench): Promise<CommandResult> => run(config.suite)
+    const suite = ({ run }: Bench, onOutput?: OnOutput): Promise<CommandResult> => run(config.suite, onOutput)
 
-    peer.provide(review, async ({ commit, good, patch }, ctx) => {
+    peer.provide(review, async function* ({ commit, good, patch }, ctx) {
       const patched = { commit, patch: fromBase64(patch) }
       try {
-        const [whole, typed] = await workbench.use(patched, ctx.signal, (bench) =>
-          Promise.all([suite(bench), checkTypes(bench)]),
+        const [whole, typed] = yield* whileItRuns((onOutput) =>
+          workbench.use(patched, ctx.signal, (bench) => Promise.all([suite(bench, onOutput), checkTypes(bench)])),
         )
         ctx.signal.throwIfAborted()
         // A check that failed before the culprit, or without the patch, tells nothing about the patch.
-        const suiteBefore = passed(whole) || (await workbench.use({ commit: good }, ctx.signal, suite))
-        const typesBefore = passed(typed.result) || (await workbench.use({ commit }, ctx.signal, checkTypes)).result
+        const suiteBefore = passed(whole) || (yield* alone(good, suite, ctx.signal))
+        const typesBefore = passed(typed.result) || (yield* alone(commit, checkTypes, ctx.signal)).result
         ctx.signal.throwIfAborted()
         const suiteState = passed(whole) ? 'passed' : passed(suiteBefore) ? 'failed' : 'failed_before'
         const typesState = passed(typed.result) ? 'clean' : passed(typesBefore) ? 'errors' : 'errors_before'
@@ -38,6 +39,11 @@ await runAgent({
         throw error
       }
     })
+
+    /** A check of a commit as it is, of which nothing but signs of life are streamed. */
+    function alone<T>(commit: string, check: (bench: Bench) => Promise<T>, signal: AbortSignal) {
+      return whileItRuns(() => workbench.use({ commit }, signal, (bench) => check(bench)))
+    }
   },
 })
 

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { createTurns } from '../concurrency/turns.ts'
 import { borrowObjects } from '../git/copy.ts'
 import { linkDependencies } from '../git/dependencies.ts'
 import { openRepository } from '../git/repository.ts'
 import { addWorktree, type Worktree } from '../git/worktree.ts'
-import { type CommandResult, runCommand } from '../process/command.ts'
+import { type CommandResult, type OnOutput, runCommand } from '../process/command.ts'
 import { commandEnvironment } from '../process/environment.ts'
 import { summarize } from '../process/summary.ts'
 import type { BenchConfig } from './config.ts'
@@ -26,7 +27,7 @@ export interface Bench {
   /** Where commands run. */
   readonly folder: string
   readonly worktree: Worktree
-  run(command: string): Promise<CommandResult>
+  run(command: string, onOutput?: OnOutput): Promise<CommandResult>
 }
 
 export interface BenchProblem {
@@ -55,7 +56,7 @@ export function isBenchProblem(value: unknown): value is BenchProblem {
 export function createWorkbench(config: BenchConfig): Workbench {
   let worktree: Worktree | undefined
   let prepared = false
-  let last: Promise<unknown> = Promise.resolve()
+  const turns = createTurns()
 
   const openWorktree = async (commit: string): Promise<Worktree> => {
     const repository = join(config.folder, 'repository.git')
@@ -90,25 +91,19 @@ export function createWorkbench(config: BenchConfig): Workbench {
     if (patch !== undefined && !(await worktree.apply(patch))) {
       throw new BenchError('patch_does_not_apply', 'the patch does not apply to this commit')
     }
-    const run = (command: string): Promise<CommandResult> =>
+    const run: Bench['run'] = (command, onOutput) =>
       runCommand({
         command,
         cwd: folder,
         env: commandEnvironment(process.env, folder),
         limitMs: config.limitMs,
         signal,
+        ...(onOutput === undefined ? {} : { onOutput }),
       })
     return { folder, worktree, run }
   }
 
   return {
-    use({ commit, patch }, signal, work) {
-      const turn = last.then(async () => {
-        signal.throwIfAborted()
-        return work(await bring(commit, patch, signal))
-      })
-      last = turn.catch(() => {})
-      return turn
-    },
+    use: ({ commit, patch }, signal, work) => turns.take(signal, async () => work(await bring(commit, patch, signal))),
   }
 }

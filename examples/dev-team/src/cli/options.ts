@@ -9,6 +9,8 @@ export interface Options {
   /** Folder for the patch. */
   readonly out: string
   readonly json: boolean
+  /** Kill pm in the middle of the repair, and start it again. */
+  readonly killPm: boolean
 }
 
 export interface OwnInput {
@@ -67,6 +69,7 @@ export function parseOptions(
     .option('--setup <command>', 'prepares each checkout once, as with "npm ci" (default: link node_modules)')
     .option('--timeout <seconds>', `longest run of a command (default: ${DEFAULT_TIMEOUT_S})`)
     .option('--out <folder>', 'where fix.patch is written', './out')
+    .option('--kill-pm', 'kill pm (kill -9) in the middle of the repair; it goes on from its journal and notes', false)
     .option('--json', 'write events as lines of JSON', false)
     .helpOption('-h, --help', 'show this')
     .addHelpText('after', HELP_AFTER)
@@ -80,9 +83,9 @@ export function parseOptions(
     if (error.exitCode === 0) return undefined
     throw failure('USAGE', sentence(error.message), 'npm run demo -- --help shows the options.', error)
   }
-  const given = command.opts<Record<string, string | undefined> & { json: boolean; out: string }>()
+  const given = command.opts<Record<string, string | undefined> & Pick<Options, 'json' | 'killPm' | 'out'>>()
   const base = env.INIT_CWD || process.cwd()
-  return { own: ownInput(given, base), out: resolve(base, given.out), json: given.json }
+  return { own: ownInput(given, base), out: resolve(base, given.out), json: given.json, killPm: given.killPm }
 }
 
 function ownInput(given: Record<string, string | undefined | boolean>, base: string): OwnInput | undefined {

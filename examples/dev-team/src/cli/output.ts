@@ -1,6 +1,7 @@
 import type { AgentEvent, JobEvent, TeamEvent } from '../events.ts'
 import type { Failure } from '../failures.ts'
 import { EXIT_CODES } from '../failures.ts'
+import { createLastLines } from './last-lines.ts'
 import { count, describe } from './transcript.ts'
 
 export interface Balance {
@@ -8,6 +9,8 @@ export interface Balance {
   readonly succeeded: number
   readonly failed: number
   readonly cancelled: number
+  /** In flight when the agent that made them was killed. */
+  readonly cutOff: number
   readonly failovers: number
 }
 
@@ -18,6 +21,8 @@ export interface Output {
     file: string
     reversalFile: string | undefined
     traceId: string
+    /** Of the lives of pm before the last. */
+    earlierTraceIds: readonly string[]
     balance: Balance
     sample: boolean
   }): void
@@ -42,6 +47,7 @@ export function createOutput(options: OutputOptions): Output {
 }
 
 function textOutput({ write, writeError, seconds, colour }: OutputOptions): Output {
+  const lastLines = createLastLines()
   const dim = (text: string): string => (colour ? `\u001b[2m${text}\u001b[22m` : text)
   return {
     event(agent, event) {
@@ -51,12 +57,13 @@ function textOutput({ write, writeError, seconds, colour }: OutputOptions): Outp
         for (const note of event.notes) write(`${note}\n`)
         return
       }
-      const line = describe({ at: seconds(), agent, ...event } as JobEvent)
+      const told = { at: seconds(), agent, ...event } as JobEvent
+      const line = describe(told) ?? lastLines.describe(told)
       if (line !== undefined) write(`${dim(`${seconds().toFixed(1)}s`)} ${line}\n`)
     },
-    done({ file, reversalFile, traceId, balance, sample }) {
+    done({ file, reversalFile, traceId, earlierTraceIds, balance, sample }) {
       write(`Wrote ${file}${reversalFile === undefined ? '' : ` and ${reversalFile}`}; inputs untouched\n`)
-      write(`${balanceLine(balance)} · trace ${traceId}\n`)
+      write(`${balanceLine(balance)} · ${[...earlierTraceIds, traceId].map((id) => `trace ${id}`).join(', then ')}\n`)
       write(sample ? 'Yours: npm run demo -- --repo . --good v1.2 --test "npm test"\n' : `Use it: git apply ${file}\n`)
     },
     failed({ kind, message, hint }) {
@@ -67,11 +74,12 @@ function textOutput({ write, writeError, seconds, colour }: OutputOptions): Outp
   }
 }
 
-function balanceLine({ calls, succeeded, failed, cancelled, failovers }: Balance): string {
+function balanceLine({ calls, succeeded, failed, cancelled, cutOff, failovers }: Balance): string {
   const parts = [
     `${succeeded} succeeded`,
     ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
     `${failed - cancelled} failed`,
+    ...(cutOff > 0 ? [`${cutOff} cut off by the kill`] : []),
   ]
   return `${count(calls, 'call')}, ${parts.join(', ')}, ${count(failovers, 'failover')}`
 }
@@ -80,13 +88,14 @@ function jsonOutput({ write, seconds }: OutputOptions): Output {
   const line = (value: object): void => write(`${JSON.stringify({ at: Number(seconds().toFixed(3)), ...value })}\n`)
   return {
     event: (agent, event) => line({ agent, ...event }),
-    done: ({ file, reversalFile, traceId, balance }) =>
+    done: ({ file, reversalFile, traceId, earlierTraceIds, balance }) =>
       line({
         agent: 'team',
         type: 'done',
         file,
         ...(reversalFile === undefined ? {} : { reversalFile }),
         traceId,
+        earlierTraceIds,
         ...balance,
         exitCode: 0,
       }),

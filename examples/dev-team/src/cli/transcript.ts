@@ -1,4 +1,5 @@
 import type { JobEvent } from '../events.ts'
+import { printable } from '../process/printable.ts'
 import { short } from '../search/confirm.ts'
 
 /** What people read of an event: one line without its time, undefined for what only `--json` shows. */
@@ -15,11 +16,17 @@ export function describe(event: JobEvent): string | undefined {
     case 'call.failed':
       return `${event.agent}: ${event.capability}${about(event.work)} failed with ${event.code}`
     case 'agent.killed':
-      return `${event.agent} killed with kill -9 while it ran ${short(event.commit)}`
+      return `${event.agent} killed with kill -9 ${event.commit === undefined ? 'in the middle of the repair' : `while it ran ${short(event.commit)}`}`
+    case 'agent.restarted':
+      return `${event.agent} started again with the same key, journal and notes (life ${event.life})`
+    case 'agent.draining':
+      return `${event.agent} was told to end: takes no new work, ends what runs (${event.running})`
+    case 'job.resumed':
+      return `pm goes on where it was: ${list([count(event.runs, 'run'), ...(event.culprit === undefined ? [] : [`culprit ${short(event.culprit)}`]), ...(event.task === undefined ? [] : [`its task at ${event.task.agent} (${event.task.id})`])])} taken from its notes`
     case 'agent.fault':
       return `${event.agent} failed at ${event.capability}: ${event.reason}`
     case 'agent.lost':
-      return `${event.agent} ended unexpectedly (${event.how})`
+      return event.how === 'exit code 0' ? `${event.agent} ended` : `${event.agent} ended unexpectedly (${event.how})`
     case 'search.confirmed':
       return `good passes, bad fails twice: ${event.summary}`
     case 'search.round':
@@ -30,10 +37,14 @@ export function describe(event: JobEvent): string | undefined {
       return `run of ${short(event.commit)} cancelled: ${short(event.because)} told more`
     case 'search.culprit':
       return `culprit ${short(event.commit)} "${event.subject}": ${count(event.rounds, 'round')} (alone: ${event.alone})`
+    case 'repair.submitted':
+      return `pm → ${event.to} repair ${short(event.commit)}, as a task (${event.taskId})`
     case 'repair.planned':
       return `${event.by} plans to reduce the reversal: ${count(event.lines, 'line')} of ${list(event.files)}${clash(event.conflicts)}`
     case 'repair.confirmed':
-      return `pm confirms the plan (${event.correlationId})`
+      return `pm approves the plan`
+    case 'repair.progress':
+      return `${event.by} ${Math.round(event.fraction * 100)} %: ${printable(event.note)}`
     case 'repair.reduced':
       return `${event.by}: ${event.minimal ? 'smallest' : 'small'} reversal, ${count(event.lines, 'line')} of ${list(event.files)} (${count(event.trials, 'trial')})`
     case 'repair.proposal':

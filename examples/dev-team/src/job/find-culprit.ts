@@ -4,16 +4,22 @@ import { failure } from '../failures.ts'
 import type { Git } from '../git/git.ts'
 import { parentOf } from '../git/repository.ts'
 import { printable } from '../process/printable.ts'
-import { confirmCulprit, confirmEnds, type RunTrial, short } from '../search/confirm.ts'
-import { roundsNeeded, type SearchEvent, searchCulprit } from '../search/kary.ts'
+import { confirmCulprit, confirmEnds, short } from '../search/confirm.ts'
+import { roundsNeeded, type SearchEvent, searchCulprit, type Verdict } from '../search/kary.ts'
+import { notedRuns } from './noted-runs.ts'
+import type { Notes } from './notes.ts'
 
-/** Finds the commit that broke the test, and makes sure of it. Fails with the kinds of `confirmEnds` and `confirmCulprit`. */
+/**
+ * Finds the commit that broke the test, and makes sure of it; goes on from what an earlier life has noted. Fails with the kinds
+ * of `confirmEnds` and `confirmCulprit`.
+ */
 export async function findCulprit({
   git,
   good,
   bad,
   commits,
   client,
+  notes,
   report,
   signal,
 }: {
@@ -22,22 +28,35 @@ export async function findCulprit({
   bad: string
   commits: readonly string[]
   client: TestClient
+  notes: Notes
   report: (event: AgentEvent) => void
   signal: AbortSignal
 }): Promise<string> {
-  const run: RunTrial = async (commit, trial) => client.run({ commit }, trial)
-  const runEnd: RunTrial = async (commit, trial) => {
-    const done = await client.run({ commit }, trial)
+  const found = notes.last('culprit')
+  if (found !== undefined) return found.commit
+  const watch = (commit: string, trial: AbortSignal | undefined) =>
+    client.watch(commit, trial, (piece) => report({ type: 'run.output', ...piece }))
+  const runEnd = notedRuns(notes, 'ends', async (commit, trial) => {
+    const done = await watch(commit, trial)
     if (done.verdict === 'skip') throw cannotTest(commit, done.reason, done.summary)
     return done
-  }
+  })
   const { summary } = await confirmEnds({ good, bad }, runEnd, signal)
-  report({ type: 'search.confirmed', summary })
-  const { suspects, rounds } = await searchCulprit({
+  const rounds = notes.all('round').length
+  if (rounds === 0) report({ type: 'search.confirmed', summary })
+  const verdicts = new Map<string, Verdict>(
+    notes.all('run').flatMap((run) => (run.stage === 'search' ? [[run.commit, run.verdict] as const] : [])),
+  )
+  const test = notedRuns(notes, 'search', (commit, trial) => client.run({ commit }, trial))
+  const { suspects, rounds: all } = await searchCulprit({
     commits,
     parallel: () => client.testers(),
-    test: async (commit, trial) => (await client.run({ commit }, trial)).verdict,
-    observe: (event) => report(told(event)),
+    test: async (commit, trial) => (await test(commit, trial)).verdict,
+    known: { verdicts, rounds },
+    observe(event) {
+      if (event.type === 'round') notes.add({ note: 'round' })
+      report(told(event))
+    },
     signal,
   })
   const [culprit] = suspects
@@ -48,9 +67,11 @@ export async function findCulprit({
       'Prepare each checkout with --setup, or look at them one by one with `git show`.',
     )
   }
-  await confirmCulprit({ culprit, parent: await parentOf(git, culprit) }, run, signal)
+  const again = notedRuns(notes, 'culprit', watch)
+  await confirmCulprit({ culprit, parent: await parentOf(git, culprit) }, again, signal)
   const subject = printable(await git.text(['log', '-1', '--format=%s', culprit]), 100)
-  report({ type: 'search.culprit', commit: culprit, subject, rounds, alone: roundsNeeded(commits.length, 1) })
+  report({ type: 'search.culprit', commit: culprit, subject, rounds: all, alone: roundsNeeded(commits.length, 1) })
+  notes.add({ note: 'culprit', commit: culprit })
   return culprit
 }
 

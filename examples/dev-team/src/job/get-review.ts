@@ -1,13 +1,18 @@
 import { isError, type Peer } from 'hermes-peer'
+import type { WorkNames } from '../agents/forward-calls.ts'
 import { patiently } from '../agents/patiently.ts'
-import { toBase64 } from '../agents/wire.ts'
+import { askForReview } from '../agents/review-client.ts'
+import { correlationId } from '../agents/wire.ts'
 import { review } from '../contracts.ts'
 import type { AgentEvent } from '../events.ts'
 import { failure } from '../failures.ts'
+import type { Notes } from './notes.ts'
 
-/** Has a patch reviewed and tells what came out. Resolves with whether it is accepted. */
+/** Has a patch reviewed, unless an earlier life has, and tells what came out. Resolves with whether it is accepted. */
 export async function getReview({
   peer,
+  work,
+  notes,
   report,
   of,
   commit,
@@ -17,6 +22,8 @@ export async function getReview({
   signal,
 }: {
   peer: Peer
+  work: WorkNames
+  notes: Notes
   report: (event: AgentEvent) => void
   of: 'smallest' | 'whole'
   commit: string
@@ -25,14 +32,21 @@ export async function getReview({
   timeoutMs: number
   signal: AbortSignal
 }): Promise<boolean> {
+  const noted = notes.all('review').find((note) => note.of === of)
+  if (noted !== undefined) return noted.accepted
+  const id = correlationId()
+  work.name(id, commit)
+  const by = (): string => work.agentOf(id) ?? ''
   try {
-    const ask = () => peer.request(review, { commit, good, patch: toBase64(patch) }, { timeoutMs, signal })
-    const { output, agent } = await patiently(ask, signal)
-    if (output === undefined) throw failure('OTHER', `${agent} gave no review.`)
-    const { accepted, suite, types } = output
+    const ask = () =>
+      askForReview(peer, { commit, good, patch }, { timeoutMs, signal, correlationId: id }, (piece) =>
+        report({ type: 'run.output', by: by(), commit, ...piece }),
+      )
+    const { accepted, suite, types } = await patiently(ask, signal)
+    notes.add({ note: 'review', of, accepted })
     report({
       type: 'review.done',
-      by: agent,
+      by: by(),
       of,
       accepted,
       suite: suite.state === 'failed_before' ? `${suite.summary} (failed before the culprit too)` : suite.summary,
@@ -42,5 +56,7 @@ export async function getReview({
   } catch (error) {
     if (!isError(error, review, 'CANNOT_REVIEW')) throw error
     throw failure('NO_REPAIR', `The reviewer could not work: ${error.data.detail}`, 'Check --suite and --setup.', error)
+  } finally {
+    work.forget(id)
   }
 }

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createTail } from './tail.ts'
 
+export type OnOutput = (chunk: Uint8Array, from: 'stdout' | 'stderr') => void
+
 export interface CommandOptions {
   /** Given to `sh -c`; only ever what the user wrote on the command line. */
   command: string
@@ -12,6 +14,8 @@ export interface CommandOptions {
   signal?: AbortSignal
   /** Told once the command runs. */
   onStart?: (pid: number) => void
+  /** Told all it writes, as it comes. */
+  onOutput?: OnOutput
 }
 
 export interface CommandResult {
@@ -34,7 +38,15 @@ const SCRIPT = '(read -r _ <&3; kill -KILL -$$) </dev/null >/dev/null 2>&1 & exe
 const OUTPUT_BYTES = 64 * 1024
 
 /** Runs a command to its end. Rejects only when no shell can be started; leaves no process of the command behind. */
-export function runCommand({ command, cwd, env, limitMs, signal, onStart }: CommandOptions): Promise<CommandResult> {
+export function runCommand({
+  command,
+  cwd,
+  env,
+  limitMs,
+  signal,
+  onStart,
+  onOutput,
+}: CommandOptions): Promise<CommandResult> {
   const startedAt = performance.now()
   const tail = createTail(OUTPUT_BYTES)
   if (signal?.aborted) {
@@ -62,8 +74,12 @@ export function runCommand({ command, cwd, env, limitMs, signal, onStart }: Comm
       signal?.removeEventListener('abort', cancel)
     }
     signal?.addEventListener('abort', cancel, { once: true })
-    child.stdout?.on('data', (chunk: Buffer) => tail.push(chunk))
-    child.stderr?.on('data', (chunk: Buffer) => tail.push(chunk))
+    for (const from of ['stdout', 'stderr'] as const) {
+      child[from]?.on('data', (chunk: Buffer) => {
+        tail.push(chunk)
+        onOutput?.(chunk, from)
+      })
+    }
     child.once('spawn', () => onStart?.(child.pid as number))
     child.once('error', (error) => {
       settle()

@@ -10,6 +10,8 @@ export interface ReduceChangeOptions {
   signal?: AbortSignal
   /** Most trials; the smallest patch found by then is the answer, marked as not proven smallest. */
   maxTrials: number
+  /** Told each time fewer lines than before are known to be enough. */
+  onSmaller?: (found: { lines: number; trials: number }) => void
 }
 
 export interface Reduction {
@@ -33,6 +35,7 @@ export async function reduceChange({
   parallel,
   signal,
   maxTrials,
+  onSmaller,
 }: ReduceChangeOptions): Promise<Reduction> {
   // At most `maxTrials` entries.
   const known = new Map<string, boolean>()
@@ -50,6 +53,7 @@ export async function reduceChange({
     return passed
   }
 
+  let { lines } = measureEdits(files, best)
   let minimal = true
   try {
     for (const level of editLevels(files)) {
@@ -59,6 +63,9 @@ export async function reduceChange({
         parallel,
         onReduced: (groups) => {
           best = groups.flat()
+          const now = measureEdits(files, inOrder(best)).lines
+          if (now < lines) onSmaller?.({ lines: now, trials })
+          lines = now
         },
         ...(signal === undefined ? {} : { signal }),
       })

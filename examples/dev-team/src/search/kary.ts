@@ -12,6 +12,8 @@ export interface SearchOptions {
   test: (commit: string, signal: AbortSignal) => Promise<Verdict>
   signal?: AbortSignal
   observe?: (event: SearchEvent) => void
+  /** Verdicts of the same search, begun earlier and cut off, in the order they came, and the rounds that it had begun. */
+  known?: { readonly verdicts: ReadonlyMap<string, Verdict>; readonly rounds: number }
 }
 
 export type SearchEvent =
@@ -36,11 +38,18 @@ export async function searchCulprit({
   test,
   signal,
   observe,
+  known,
 }: SearchOptions): Promise<SearchResult> {
   const untestable = new Set<number>()
   let good = -1
   let bad = commits.length - 1
-  let rounds = 0
+  let rounds = known?.rounds ?? 0
+  const places = new Map(commits.map((commit, index) => [commit, index]))
+  for (const [commit, verdict] of known?.verdicts ?? []) {
+    const index = places.get(commit)
+    // Of verdicts that contradict each other the first counts, as it does in a search that is not cut off.
+    if (index !== undefined && index > good && index < bad) place(index, verdict)
+  }
 
   for (;;) {
     const open = range(good + 1, bad).filter((index) => !untestable.has(index))
@@ -55,6 +64,12 @@ export async function searchCulprit({
       commits: points.map((index) => at(commits, index)),
     })
     await runRound(points)
+  }
+
+  function place(index: number, verdict: Verdict): void {
+    if (verdict === 'skip') untestable.add(index)
+    else if (verdict === 'pass') good = index
+    else bad = index
   }
 
   async function runRound(points: readonly number[]): Promise<void> {
@@ -82,9 +97,7 @@ export async function searchCulprit({
 
     function learn(index: number, commit: string, verdict: Verdict): void {
       observe?.({ type: 'verdict', commit, verdict })
-      if (verdict === 'skip') untestable.add(index)
-      else if (verdict === 'pass') good = index
-      else bad = index
+      place(index, verdict)
       for (const [other, controller] of running) {
         if ((other > good && other < bad) || controller.signal.aborted) continue
         observe?.({ type: 'irrelevant', commit: at(commits, other), because: commit })

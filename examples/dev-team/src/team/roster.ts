@@ -29,8 +29,19 @@ const SETUP_MS = 10 * 60_000
 const MAX_TRIALS = 400
 const HOUR = 3_600_000
 
+export interface RosterOptions {
+  /** For the patch. */
+  readonly out: string
+  /** Whether pm, and with it the coder that works for it, are to survive the kill of pm. */
+  readonly durable: boolean
+}
+
 /** Writes a key and a configuration for each of the six; each is told what it needs and nothing of the others. */
-export async function writeRoster(folder: string, work: Assignment, out: string): Promise<Member[]> {
+export async function writeRoster(
+  folder: string,
+  work: Assignment,
+  { out, durable }: RosterOptions,
+): Promise<Member[]> {
   const place = join(folder, 'team')
   await mkdir(place, { recursive: true, mode: 0o700 })
   const ids = Object.keys(ROLES) as (keyof typeof ROLES)[]
@@ -41,6 +52,7 @@ export async function writeRoster(folder: string, work: Assignment, out: string)
     network,
     trust,
     key: keys.get(agentId) as string,
+    journal: durable && (agentId === 'pm' || agentId === 'coder'),
     workspace: folder,
   })
   const workFolder = (agentId: string) => join(folder, 'work', agentId)
@@ -73,6 +85,7 @@ export async function writeRoster(folder: string, work: Assignment, out: string)
     callTimeoutMs,
     repairTimeoutMs: Math.min(6 * HOUR, callTimeoutMs * 20),
     out,
+    notes: join(workFolder('pm'), 'notes.jsonl'),
   }
   const configs = {
     pm,

@@ -31,3 +31,15 @@ export function stageKill({ commits, culprit }: { commits: readonly string[]; cu
     },
   }
 }
+
+/** Says when pm is to be killed: once, when its coder has begun to make the repair smaller, which needs many more runs. */
+export function stagePmKill(): { observe(agentId: string, event: AgentEvent): boolean } {
+  let done = false
+  return {
+    observe(agentId, event) {
+      if (done || agentId !== 'pm' || event.type !== 'repair.progress') return false
+      done = true
+      return true
+    },
+  }
+}

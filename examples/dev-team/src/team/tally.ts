@@ -1,18 +1,32 @@
+import type { Balance } from '../cli/output.ts'
 import type { AgentEvent, TeamEvent } from '../events.ts'
 
 export interface Tally {
-  observe(event: AgentEvent | TeamEvent): void
-  /** Sum of the balances that the agents told when they stopped. */
-  balance(): { calls: number; succeeded: number; failed: number; cancelled: number; failovers: number }
+  observe(agent: string, event: AgentEvent | TeamEvent): void
+  /** Sum over all agents and their lives of what each told last; what was in flight when one was killed is `cutOff`. */
+  balance(): Balance
 }
 
+type Told = Extract<AgentEvent, { type: 'agent.balance' }>
+
 export function createTally(): Tally {
-  const sum = { calls: 0, succeeded: 0, failed: 0, cancelled: 0, failovers: 0 }
+  // One entry a life: six, and those of pm that follow a kill.
+  const lives: Told[] = []
+  const present = new Map<string, number>()
   return {
-    observe(event) {
+    observe(agent, event) {
+      if (event.type === 'agent.restarted') present.delete(agent)
       if (event.type !== 'agent.balance') return
-      for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += event[name]
+      const place = present.get(agent) ?? lives.length
+      present.set(agent, place)
+      lives[place] = event
     },
-    balance: () => ({ ...sum }),
+    balance() {
+      const sum = (name: 'calls' | 'succeeded' | 'failed' | 'cancelled' | 'failovers'): number =>
+        lives.reduce((all, life) => all + life[name], 0)
+      const [calls, succeeded, failed] = [sum('calls'), sum('succeeded'), sum('failed')]
+      const cutOff = calls - succeeded - failed
+      return { calls, succeeded, failed, cancelled: sum('cancelled'), cutOff, failovers: sum('failovers') }
+    },
   }
 }

@@ -12,6 +12,7 @@ export interface JobResult {
   readonly file: string
   readonly reversalFile: string | undefined
   readonly traceId: string
+  readonly earlierTraceIds: readonly string[]
 }
 
 /** The six processes. */
@@ -26,19 +27,29 @@ export interface Team {
   killAll(): void
 }
 
-/** Starts all agents at the same time; pm's address, known once it listens, is the one bootstrap address of the others. */
+/** Lives of an agent that is started again whenever it is killed: one that dies each time is a fault to be told. */
+const MOST_LIVES = 4
+
+/**
+ * Starts all agents at the same time; pm's address, known once it listens, is the one bootstrap address of the others. An agent
+ * among `restarted` that is killed is started again as it was, and joins through the address of another one.
+ */
 export function startTeam({
   members,
   programs,
+  restarted = [],
   observe,
   env = process.env,
 }: {
   members: readonly Member[]
   programs: Programs
+  restarted?: readonly string[]
   observe: Observe
   env?: NodeJS.ProcessEnv
 }): Team {
   const agents = new Map<string, AgentProcess>()
+  const addresses = new Map<string, readonly string[]>()
+  const lives = new Map<string, number>()
   const roleOf = new Map(members.map(({ agentId, role }) => [agentId, role]))
   const meant = new Set<string>()
   let stopping = false
@@ -52,8 +63,11 @@ export function startTeam({
   const onEvent = (agentId: string, event: AgentEvent): void => {
     observe(agentId, event)
     const role = roleOf.get(agentId)
-    if (event.type === 'agent.ready' && role === 'pm') {
-      for (const other of agents.values()) if (other.agentId !== agentId) other.start(event.addresses)
+    if (event.type === 'agent.ready') {
+      addresses.set(agentId, event.addresses)
+      // Those that have started already take no notice.
+      if (role === 'pm')
+        for (const other of agents.values()) if (other.agentId !== agentId) other.start(event.addresses)
     }
     if (event.type === 'agent.failed') settle?.reject(failure('OTHER', `${agentId}: ${event.message}`, event.hint))
     if (role !== 'pm') return
@@ -62,7 +76,16 @@ export function startTeam({
   }
 
   const onEnd = (agentId: string, how: string): void => {
-    if (stopping || meant.has(agentId)) return
+    if (stopping) return
+    addresses.delete(agentId)
+    const life = (lives.get(agentId) ?? 1) + 1
+    if (restarted.includes(agentId) && how === 'SIGKILL' && life <= MOST_LIVES) {
+      lives.set(agentId, life)
+      observe(agentId, { type: 'agent.restarted', agent: agentId, life })
+      launch(members.find((member) => member.agentId === agentId) as Member)
+      return
+    }
+    if (meant.has(agentId)) return
     observe(agentId, { type: 'agent.lost', agent: agentId, how })
     const testers = [...agents.values()].filter((agent) => roleOf.get(agent.agentId) === 'tester' && agent.running)
     if (roleOf.get(agentId) === 'tester' && testers.length > 0) return
@@ -76,7 +99,7 @@ export function startTeam({
     )
   }
 
-  for (const { agentId, role, configPath } of members) {
+  const launch = ({ agentId, role, configPath }: Member): void => {
     const agent = startAgentProcess({
       agentId,
       program: programs.path(role),
@@ -87,8 +110,10 @@ export function startTeam({
     })
     agents.set(agentId, agent)
     void agent.ended.then((how) => onEnd(agentId, how))
-    if (role === 'pm') agent.start([])
+    // The first of all knows nobody; another life of it knows one of those that are there.
+    if (role === 'pm') agent.start([...addresses.values()][0] ?? [])
   }
+  for (const member of members) launch(member)
 
   return {
     result,

@@ -5,6 +5,7 @@ import { onAbort } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Caller } from './caller.ts'
 import type { Server } from './server.ts'
+import type { Streaming } from './streaming.ts'
 import type { TaskProvider } from './tasks/provider.ts'
 
 /** How a peer is stopped. */
@@ -17,6 +18,7 @@ export interface DrainOptions {
   readonly agentId: string
   readonly server: Server
   readonly tasks: Pick<TaskProvider, 'drain' | 'unfinished'>
+  readonly streaming: Pick<Streaming, 'written'>
   readonly caller: Caller
   readonly clock: Clock
   readonly tunables: Tunables
@@ -29,11 +31,12 @@ export interface DrainOptions {
 }
 
 /**
- * Takes no new work, hands back what waits, and lets what runs end, calls of its own for it included. What still runs after
+ * Takes no new work, hands back what waits, and lets what runs end, calls of its own for it included, and what it
+ * sends as a stream be taken. What still runs after
  * `drainMs` is aborted, and has `abortGraceMs` to answer. Resolves with the count of what was aborted.
  */
 export async function drain(options: DrainOptions): Promise<number> {
-  const { agentId, server, tasks, caller, clock, tunables, telemetry, drainMs, hurry, announce } = options
+  const { agentId, server, tasks, streaming, caller, clock, tunables, telemetry, drainMs, hurry, announce } = options
   const within = (done: Promise<void>, ms: number, signal?: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const end = (): void => {
@@ -47,6 +50,7 @@ export async function drain(options: DrainOptions): Promise<number> {
       void done.then(end)
     })
 
+  const since = clock.monotonic()
   const { ended: answered, handedBack } = server.drain()
   const ended = Promise.all([answered, tasks.drain()]).then(() => undefined)
   caller.stop(new HermesError('STOPPED', { message: `${agentId} is stopping` }), { nested: false })
@@ -56,6 +60,9 @@ export async function drain(options: DrainOptions): Promise<number> {
     announce()
     await within(ended, drainMs, hurry)
   }
+  // What has ended may still be on its way: a signed end, or an answer in chunks. Without it its reader has nothing.
+  const leftMs = drainMs - (clock.monotonic() - since)
+  if (leftMs > 0 && !hurry.aborted) await within(streaming.written(), leftMs, hurry)
   const aborted = server.jobs.unfinished()
   if (aborted > 0) {
     server.stop(new HermesError('CALLER_GONE', { message: `${agentId} is stopping` }))

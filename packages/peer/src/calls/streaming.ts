@@ -16,6 +16,8 @@ export interface Streaming {
   readonly attempt: StreamAttempt
   readonly large: Large
   count(agentId: string): number
+  /** As `Streams.written`. */
+  written(): Promise<void>
   start(): void
   /** A link is gone, and it was the last one to that life of its agent. */
   lost(link: Link, reason: HermesError): void
@@ -36,6 +38,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
     attempt: createStreamCaller({ ...options, streams, slots }),
     large: createLarge({ ...options, streams }),
     count: (agentId) => streams.count(agentId),
+    written: () => streams.written(),
     start: () => streams.start(),
     lost: ({ remote }, reason) => streams.lost(remote.agentId, remote.epoch, reason),
     stop: (reason) => streams.stop(reason),

@@ -13,6 +13,8 @@ export interface Stream {
   readonly link: Link
   readonly out: Outflow
   readonly in: Inflow
+  /** Whether this side still has something to send, or to be taken: what it sends as an answer, or its signed end. */
+  readonly writes: boolean
   /** Data and an end are to come from the other side; once they have, this side may have its own to send. */
   expect(more: { alsoWrites: boolean }): void
   /** The next piece of data, or the end, where they are expected. Rejects with the typed error when there is none. */
@@ -100,6 +102,10 @@ class ChannelStream implements Stream {
     } catch (error) {
       this.abort(HermesError.from(error, 'MALFORMED'))
     }
+  }
+
+  get writes(): boolean {
+    return this.#over === undefined && !this.#onlyReads
   }
 
   expect(more: { alsoWrites: boolean }): void {

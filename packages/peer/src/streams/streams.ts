@@ -28,6 +28,8 @@ export interface Streams {
   open(link: Link, draft: Draft, signal: AbortSignal): Promise<{ stream: Stream; apart: boolean }>
   /** Streams with that agent, either side's. */
   count(agentId: string): number
+  /** Resolves once no stream is open that this side writes to; at once when there is none. */
+  written(): Promise<void>
   /** The last link to that life of an agent, or an earlier one, is gone. */
   lost(agentId: string, epoch: number, reason: HermesError): void
   stop(reason: HermesError): void
@@ -55,6 +57,8 @@ class StreamTable implements Streams {
   /** Channels whose opening has not come; each gives its place back within `streamOpenMs`. */
   readonly #opening = new Map<string, number>()
   #open = 0
+  /** Bounded: the one drain of a stop. */
+  readonly #waiting: (() => void)[] = []
   #stopped: HermesError | undefined
 
   constructor(options: StreamsOptions) {
@@ -67,6 +71,18 @@ class StreamTable implements Streams {
 
   start(): void {
     this.#options.network.handle(STREAM_PROTOCOL, (channel) => this.#accept(channel))
+  }
+
+  written(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#writes()) this.#waiting.push(resolve)
+      else resolve()
+    })
+  }
+
+  #writes(): boolean {
+    for (const streams of this.#byAgent.values()) for (const { writes } of streams) if (writes) return true
+    return false
   }
 
   lost(agentId: string, epoch: number, reason: HermesError): void {
@@ -280,6 +296,7 @@ class StreamTable implements Streams {
       const left = this.#byAgent.get(agentId)
       left?.delete(stream)
       if (left?.size === 0) this.#byAgent.delete(agentId)
+      if (this.#waiting.length > 0 && !this.#writes()) for (const done of this.#waiting.splice(0)) done()
       telemetry.emit('stream.ended', {
         ...ids,
         code: error?.code ?? 'OK',

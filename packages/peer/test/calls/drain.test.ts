@@ -20,6 +20,20 @@ const helper = capability('helper', {
   effects: 'none',
 })
 
+const counting = capability('counting', {
+  description: 'Counts to two, and takes its time, ms, in between.',
+  input: z.number(),
+  yields: z.number(),
+  output: z.string(),
+  effects: 'none',
+})
+const large = capability('large', {
+  description: 'Answers after its time, ms, with more than fits in an envelope.',
+  input: z.number(),
+  output: z.string(),
+  effects: 'none',
+})
+
 /** Providers of one capability and a caller that knows them. */
 async function scene(net: TestNetwork, names: readonly string[], work: ReturnType<typeof contractOf>) {
   const started: string[] = []
@@ -73,6 +87,39 @@ describe('F-44 stop signal cuts work in flight', () => {
     expect(took).toBeGreaterThanOrEqual(4900)
     expect(took).toBeLessThan(5500)
     expect(aborted).toEqual([])
+  })
+
+  it('a stream that ends meanwhile, and an answer in chunks, are taken whole by their readers', async () => {
+    await using net = testNetwork({ seed: 53 })
+    const a = await net.peer('a')
+    a.provide(counting, async function* (ms) {
+      yield 1
+      await net.sleep(ms)
+      yield 2
+      return 'ended'
+    })
+    a.provide(large, async (ms) => {
+      await net.sleep(ms)
+      return '検'.repeat(1_000_000)
+    })
+    const caller = await net.peer('caller')
+    await usable(net, caller, counting.name, 1)
+    await usable(net, caller, large.name, 1)
+    const stream = caller.stream(counting, 2000)
+    const read = async () => {
+      const pieces: number[] = []
+      for await (const piece of stream) pieces.push(piece)
+      return [...pieces, await stream.result]
+    }
+    const reading = read()
+    const answer = caller.call(large, 2000)
+    await net.advance('1s')
+    const since = net.timeline.now()
+    const stopped = a.stop()
+    expect(await net.until(reading)).toEqual([1, 2, 'ended'])
+    expect((await net.until(answer)).length).toBe(1_000_000)
+    await net.until(stopped)
+    expect(net.timeline.now() - since).toBeLessThan(3000)
   })
 
   it('with nothing in flight it takes no time', async () => {
