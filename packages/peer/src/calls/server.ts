@@ -283,9 +283,15 @@ class CallServer implements Server {
     }
     const begin = (input: unknown): void => {
       if (job.state !== 'waiting') return
-      job.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
-      job.context = request.context
-      this.#start(job)
+      try {
+        job.input = deepFreeze(input)
+        job.context = request.context
+        this.#start(job)
+      } catch (error) {
+        // What a schema has made may be anything, and look at with anything but care throws.
+        if (job.startedAt > 0) this.#failed(job, error)
+        else refuse(error)
+      }
     }
     if (checked instanceof Promise) checked.then(begin, refuse)
     else begin(checked)
