@@ -21,7 +21,7 @@ import type { Large } from './large.ts'
 import { createReconciler } from './outcome.ts'
 import type { Pending, PendingAttempt } from './pending.ts'
 import type { RetryBudget } from './retry-budget.ts'
-import type { Slots } from './slots.ts'
+import { placeAt, type Slots } from './slots.ts'
 import type { StreamAttempt } from './stream-caller.ts'
 import type { AskRuntime } from './system.ts'
 
@@ -270,22 +270,10 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   /** A place at the agent; the caller waits here, inside its deadline, when too much is in flight. */
-  const place = (state: CallState, link: Link): Promise<() => void> =>
-    new Promise((resolve, reject) => {
-      const most = Math.min(tunables.inFlightPerPeer, link.remote.limits.max_in_flight)
-      let placed = false
-      let settle = (): void => undefined
-      const leave = slots.take(link.remote.agentId, most, state.spec.priority, (release) => {
-        placed = true
-        settle()
-        resolve(release)
-      })
-      if (placed) return
-      settle = onAbort(state.signal, () => {
-        leave()
-        reject(HermesError.from(state.signal.reason, 'CANCELLED'))
-      })
-    })
+  const place = (state: CallState, { remote }: Link): Promise<() => void> => {
+    const most = Math.min(tunables.inFlightPerPeer, remote.limits.max_in_flight)
+    return placeAt(slots, { agentId: remote.agentId, most, priority: state.spec.priority }, state)
+  }
 
   const send = (state: CallState, link: Link): Promise<{ ending: Ending; attempt: Attempt | undefined }> =>
     new Promise((resolve) => {

@@ -172,8 +172,8 @@ class CallServer implements Server {
     record.expiresAt = Math.max(record.expiresAt, incoming.expiresAt + this.#options.tunables.clockToleranceMs)
     if (record.state === 'done') {
       telemetry.emit('dedup.stored', ids)
-      noteBack(record, incoming)
-      this.#responder.send(from, record, [leaf], header)
+      const neighbour = incoming.via.length > 0 ? incoming.link.remote.agentId : undefined
+      this.#responder.send(from, record, [{ leaf, neighbour }], header)
       return
     }
     if (record.state === 'forwarded') {
@@ -432,8 +432,9 @@ class CallServer implements Server {
       return
     }
     this.#options.dedup.finish(from, record, outcome)
-    const waiters = record.waiters
+    const waiters = record.waiters.map((leaf) => ({ leaf, neighbour: record.back?.get(leaf) }))
     record.waiters = []
+    delete record.back
     this.#responder.send(from, record, waiters, job.incoming.header, outcome)
   }
 

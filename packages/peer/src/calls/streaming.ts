@@ -34,7 +34,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
   })
   return {
     attempt: createStreamCaller({ ...options, streams, slots }),
-    large: createLarge({ ...options, streams }),
+    large: createLarge({ ...options, streams, slots }),
     count: (agentId) => streams.count(agentId),
     start: () => streams.start(),
     lost: ({ remote }, reason) => streams.lost(remote.agentId, remote.epoch, reason),
