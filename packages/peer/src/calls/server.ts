@@ -147,6 +147,7 @@ class CallServer implements Server {
     return {
       abort: (reason) => this.#abort(job, HermesError.from(reason)),
       expire: (message) => this.#expire(job, message),
+      deadline: job.deadline,
     }
   }
 
