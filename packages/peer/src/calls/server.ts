@@ -400,8 +400,8 @@ class CallServer implements Server {
     const held = job.state === 'running'
     const { telemetry, clock } = this.#options
     this.#leave(job)
-    // What the caller ended says nothing of this agent.
-    if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
+    // What the caller ended says nothing of this agent; what ran out of time has been counted then.
+    if (outcome && job.startedAt > 0 && !job.aborted) {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
     // A large answer travels on a stream of its own, which goes to a neighbour only.
@@ -451,6 +451,7 @@ class CallServer implements Server {
       job.provided.places.remove(job)
       this.#over(job, errorOutcome(error, job.incoming.header.content_type))
     } else {
+      if (job.record.state === 'running') this.#success.count(false)
       // Answered now; its place stays taken until the handler has really ended.
       this.#conclude(job, errorOutcome(error, job.incoming.header.content_type))
     }
