@@ -202,6 +202,8 @@ export const DEFAULTS = {
   /** A manifest asked over a link. */
   manifestTimeoutMs: 5 * SECOND,
   manifestLifeMs: 48 * 60 * MINUTE,
+  /** One's own is signed anew this often: whoever asks gets one that lives for at least three quarters of that. */
+  manifestRenewMs: 12 * 60 * MINUTE,
   /** Samples kept per agent and capability to tell the median latency. */
   latencySamples: 64,
   /** Weight of the newest call in the moving success rate. */

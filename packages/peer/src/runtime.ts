@@ -479,6 +479,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       links.stop(reason)
       inbox.close()
       clock.clear(sweeping)
+      manifest.stop()
       await network.stop().finally(() => journal.close())
       telemetry.emit('peer.stopped', { agentId, aborted })
     },
