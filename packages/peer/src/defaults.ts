@@ -90,6 +90,8 @@ export const DEFAULTS = {
   journalRetryMs: SECOND,
   /** Acknowledged events remembered, so that none is handed on twice; then no more are taken. */
   storedEvents: 50_000,
+  /** Of one sender: five of them at their bound fill it. */
+  storedEventsPerSender: 10_000,
   /** Tasks kept per owner and in all, and their bytes. At the bound ends that were told go first; without such `BUSY`. */
   tasksPerOwner: 10_000,
   tasksPerNode: 50_000,

@@ -417,6 +417,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async start() {
       await journal.open()
       await taskProvider.start()
+      await storedEvents.load()
       network.observe({})
       links.start()
       streaming.start()
@@ -443,7 +444,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ),
       )
       await tasks.start()
-      await storedEvents.load()
+      storedEvents.handOn()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
       telemetry.emit('peer.notice', { text: trust.describe() })
     },
