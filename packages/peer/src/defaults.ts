@@ -194,6 +194,12 @@ export const DEFAULTS = {
   /** Beside these, reports that tell of a new state or a new life. */
   presenceChanges: 3,
   presenceWindowMs: 10 * SECOND,
+  /**
+   * Reports of agents that are not admitted here, per neighbour and in all per window: they are passed on for others, at a
+   * millisecond or two each. More are ignored before they are verified.
+   */
+  presenceStrangers: 64,
+  presenceStrangersPerNode: 256,
   /** Agents kept in the directory; the longest silent go first. */
   directoryAgents: 10_000,
   /** Provider look-ups are repeated after this, and used up to the second age when the DHT cannot be reached. */

@@ -369,6 +369,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     epoch,
     key,
     keys,
+    trust,
     network,
     ...common,
     own() {
