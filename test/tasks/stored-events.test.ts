@@ -55,6 +55,30 @@ describe('an event that is acknowledged once it is stored', () => {
     expect(before + heard.length).toBeGreaterThanOrEqual(1)
   })
 
+  it('is not heard again when it comes again while the next life is still looking for its neighbours', async () => {
+    await net[Symbol.asyncDispose]()
+    let dropAcks = true
+    net = testNetwork({
+      seed: 13,
+      sendFilter: (agentId) => (_, frame, deliver) => {
+        if (agentId !== 'desk' || !dropAcks || !Buffer.from(frame).includes('"message_type":"ack"')) deliver(frame)
+      },
+    })
+    pm = await net.peer('pm')
+    await net.until(net.launch('desk', listen))
+    await net.advance('3s')
+    expect(await net.until(emit(2_000))).toMatchObject({ stored: false })
+    expect(heard).toHaveLength(1)
+    await net.crash('desk')
+    await net.advance('1s')
+    dropAcks = false
+    const [address = ''] = pm.addresses
+    const nobody = address.replace(/tcp\/\d+/, 'tcp/9').replace(/\/p2p\/.*/, '')
+    await net.until(net.launch('desk', listen, { bootstrap: [address, nobody] }))
+    await net.advance('20s')
+    expect(heard).toHaveLength(1)
+  })
+
   it('survives the end of its sender before anybody had it', async () => {
     net.faults.partition([[net.peerId('pm')], [net.peerId('desk')]])
     await net.advance('20s')

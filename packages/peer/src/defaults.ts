@@ -88,6 +88,8 @@ export const DEFAULTS = {
   journalRetryMs: SECOND,
   /** Acknowledged events remembered, so that none is handed on twice; then no more are taken. */
   storedEvents: 50_000,
+  /** Of one sender: five of them at their bound fill it. */
+  storedEventsPerSender: 10_000,
   /** Tasks kept per owner and in all, and their bytes. At the bound ends that were told go first; without such `BUSY`. */
   tasksPerOwner: 10_000,
   tasksPerNode: 50_000,
@@ -190,6 +192,12 @@ export const DEFAULTS = {
   /** Beside these, reports that tell of a new state or a new life. */
   presenceChanges: 3,
   presenceWindowMs: 10 * SECOND,
+  /**
+   * Reports of agents that are not admitted here, per neighbour and in all per window: they are passed on for others, at a
+   * millisecond or two each. More are ignored before they are verified.
+   */
+  presenceStrangers: 64,
+  presenceStrangersPerNode: 256,
   /** Agents kept in the directory; the longest silent go first. */
   directoryAgents: 10_000,
   /** Provider look-ups are repeated after this. */
@@ -199,6 +207,8 @@ export const DEFAULTS = {
   /** A manifest asked over a link. */
   manifestTimeoutMs: 5 * SECOND,
   manifestLifeMs: 48 * 60 * MINUTE,
+  /** One's own is signed anew this often: whoever asks gets one that lives for at least three quarters of that. */
+  manifestRenewMs: 12 * 60 * MINUTE,
   /** Samples kept per agent and capability to tell the median latency. */
   latencySamples: 64,
   /** Weight of the newest call in the moving success rate. */

@@ -15,6 +15,8 @@ export interface OpenStreamOptions {
   readonly random: Random
   readonly tunables: Tunables
   readonly served: Served | undefined
+  /** That agent may pull the context from now on. */
+  grant(ref: string, agentId: string): void
   carryOut(spec: CallSpec, signal: AbortSignal): Promise<Answered>
   parseDeclared(error: unknown): Promise<never>
 }
@@ -24,7 +26,7 @@ export function openStream<C extends Capability>(
   contract: C,
   input: InputOf<C>,
   options: CallOptions,
-  { clock, random, tunables, served, carryOut, parseDeclared }: OpenStreamOptions,
+  { clock, random, tunables, served, grant, carryOut, parseDeclared }: OpenStreamOptions,
 ): ResultStream<C> {
   const { yields, output } = contract.schemas
   if (yields === undefined) {
@@ -43,6 +45,7 @@ export function openStream<C extends Capability>(
       input: input === undefined ? null : input,
       inputSchema: contract.jsonSchemas.input,
       options,
+      grant,
       served,
       reader: {
         wanted: () => pieces.wanted(),

@@ -6,15 +6,16 @@ import {
   type SigningKey,
   signManifest,
 } from '@hermes-peer/protocol'
-import type { Clock } from './clock.ts'
+import type { Clock, Timer } from './clock.ts'
 import type { Tunables } from './defaults.ts'
 
-/** This peer's own signed manifest: made anew, with a higher serial, whenever what it provides has changed. */
+/** This peer's own signed manifest: made anew, with a higher serial, whenever what it provides has changed, and long before it expires. */
 export interface OwnManifest {
   readonly document: SignedDocument
   readonly digest: string
   readonly serial: number
   renew(): void
+  stop(): void
 }
 
 export function createOwnManifest(options: {
@@ -49,7 +50,19 @@ export function createOwnManifest(options: {
     )
     digest = manifestDigest(document)
   }
+  const renew = (): void => {
+    serial++
+    make()
+  }
+  let timer: Timer | undefined
+  const schedule = (): void => {
+    timer = clock.after(tunables.manifestRenewMs, () => {
+      renew()
+      schedule()
+    })
+  }
   make()
+  schedule()
   return {
     get document() {
       return document
@@ -60,9 +73,7 @@ export function createOwnManifest(options: {
     get serial() {
       return serial
     },
-    renew() {
-      serial++
-      make()
-    },
+    renew,
+    stop: () => clock.clear(timer),
   }
 }

@@ -374,6 +374,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     epoch,
     key,
     keys,
+    trust,
     network,
     ...common,
     own() {
@@ -422,6 +423,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async start() {
       await journal.open()
       await taskProvider.start()
+      await storedEvents.load()
       network.observe({})
       links.start()
       streaming.start()
@@ -448,7 +450,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         ),
       )
       await tasks.start()
-      await storedEvents.load()
+      storedEvents.handOn()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
       telemetry.emit('peer.notice', { text: trust.describe() })
     },
@@ -485,6 +487,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       links.stop(reason)
       inbox.close()
       clock.clear(sweeping)
+      manifest.stop()
       await network.stop().finally(() => journal.close())
       telemetry.emit('peer.stopped', { agentId, aborted })
     },

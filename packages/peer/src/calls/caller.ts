@@ -22,7 +22,7 @@ import type { Large } from './large.ts'
 import { createReconciler } from './outcome.ts'
 import type { Pending, PendingAttempt } from './pending.ts'
 import type { RetryBudget } from './retry-budget.ts'
-import type { Slots } from './slots.ts'
+import { placeAt, type Slots } from './slots.ts'
 import type { StreamAttempt } from './stream-caller.ts'
 import type { AskRuntime } from './system.ts'
 
@@ -75,13 +75,19 @@ export function createCaller(options: CallerOptions): Caller {
       if (telemetry.wants('call.started')) telemetry.emit('call.started', state.ids)
       let ended = false
       let release = (): void => undefined
-      const end = (result: Answered | undefined, error: HermesError | undefined): void => {
+      const end = (
+        result: Answered | undefined,
+        error: HermesError | undefined,
+        // What may be done once only, and somebody is to find out about, is left to end.
+        cancels = error?.code !== 'OUTCOME_UNKNOWN',
+      ): void => {
         if (ended) return
         ended = true
         running.delete(state)
         clock.clear(timer)
         release()
         for (const attempt of state.attempts) pending.remove(attempt.pending)
+        if (cancels) for (const attempt of inFlight(state)) sendCancel(state, attempt, error ?? ENDED)
         ledger.end(error === undefined)
         if (telemetry.wants('call.ended')) {
           telemetry.emit('call.ended', {
@@ -96,10 +102,7 @@ export function createCaller(options: CallerOptions): Caller {
         else reject(state.failure(error as HermesError))
         state.end(error ?? ENDED)
       }
-      const giveUp = (error: HermesError): void => {
-        for (const attempt of inFlight(state)) sendCancel(state, attempt, error)
-        end(undefined, error)
-      }
+      const giveUp = (error: HermesError): void => end(undefined, error, true)
       const aborted = () => giveUp(HermesError.from(signal?.reason, 'CANCELLED'))
       const timer = clock.after(Math.max(0, state.leftMs), () => giveUp(deadlineError(state)))
       state.late = (response, agentId) => end({ response, agentId, state }, undefined)
@@ -169,23 +172,18 @@ export function createCaller(options: CallerOptions): Caller {
   /** One candidate: a link, a place, an attempt. Returns the answer, or undefined when the call goes on elsewhere. */
   const tryCandidate = async (state: CallState, candidate: Candidate): Promise<Answered | undefined> => {
     const { agentId } = candidate
-    let link: Link
-    try {
-      link = links.get(agentId) ?? (await directory.reach(agentId, state.signal))
-    } catch (error) {
-      // Nothing was sent: this is no attempt.
-      const failure = HermesError.from(error, 'PEER_UNREACHABLE')
-      state.unreachable.set(agentId, failure)
-      state.report(agentId, failure)
-      return undefined
-    }
+    const first = await linkTo(state, agentId)
+    if (!first) return undefined
     alive(state)
     const effects = stricter(state.spec.effects, router.entry(agentId, state.spec.capability)?.effects)
     state.unsafeToRepeat = effects === 'once'
-    const release = await place(state, link)
-    if (state.endedBy) {
+    const release = await place(state, first)
+    // The link may have gone while the call waited for its place.
+    const link = links.get(agentId) ?? (state.endedBy ? undefined : await linkTo(state, agentId))
+    if (state.endedBy || !link) {
       release()
-      throw state.endedBy
+      alive(state)
+      return undefined
     }
     const told = breaker.begin(agentId, state.spec.capability)
     if (!told) {
@@ -255,6 +253,18 @@ export function createCaller(options: CallerOptions): Caller {
     return undefined
   }
 
+  /** A link to that agent; without one nothing was sent, so that this is no attempt. */
+  const linkTo = async (state: CallState, agentId: string): Promise<Link | undefined> => {
+    try {
+      return links.get(agentId) ?? (await directory.reach(agentId, state.signal))
+    } catch (error) {
+      const failure = HermesError.from(error, 'PEER_UNREACHABLE')
+      state.unreachable.set(agentId, failure)
+      state.report(agentId, failure)
+      return undefined
+    }
+  }
+
   /** Whether another attempt is allowed after this ending; takes from the retry budget where it must. */
   const goesOn = (state: CallState, ending: Exclude<Ending, { kind: 'answer' }>, effects: string): boolean => {
     const { error } = ending
@@ -266,22 +276,10 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   /** A place at the agent; the caller waits here, inside its deadline, when too much is in flight. */
-  const place = (state: CallState, link: Link): Promise<() => void> =>
-    new Promise((resolve, reject) => {
-      const most = Math.min(tunables.inFlightPerPeer, link.remote.limits.max_in_flight)
-      let placed = false
-      let settle = (): void => undefined
-      const leave = slots.take(link.remote.agentId, most, state.spec.priority, (release) => {
-        placed = true
-        settle()
-        resolve(release)
-      })
-      if (placed) return
-      settle = onAbort(state.signal, () => {
-        leave()
-        reject(HermesError.from(state.signal.reason, 'CANCELLED'))
-      })
-    })
+  const place = (state: CallState, { remote }: Link): Promise<() => void> => {
+    const most = Math.min(tunables.inFlightPerPeer, remote.limits.max_in_flight)
+    return placeAt(slots, { agentId: remote.agentId, most, priority: state.spec.priority }, state)
+  }
 
   const send = (state: CallState, link: Link): Promise<{ ending: Ending; attempt: Attempt | undefined }> =>
     new Promise((resolve) => {
@@ -291,13 +289,16 @@ export function createCaller(options: CallerOptions): Caller {
       let attempt: Attempt | undefined
       let over = false
       let settle = (): void => undefined
+      const abandon = (error: HermesError): void => finish({ kind: 'refused', error })
       const finish = (ending: Ending): void => {
+        // What comes later concerns this attempt no more; the one in flight by then may be another.
+        if (over) return
         over = true
         settle()
-        state.abandon = undefined
+        if (state.abandon === abandon) state.abandon = undefined
         resolve({ ending, attempt })
       }
-      state.abandon = (error) => finish({ kind: 'refused', error })
+      state.abandon = abandon
       const draft: Draft = {
         type: 'request',
         payload: spec.payload,

@@ -121,7 +121,9 @@ export async function emit(
 function written(outbox: Outbox, link: Link, draft: Draft, signals: readonly AbortSignal[]): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     const releases: (() => void)[] = []
+    let ended = false
     const end = (finish: () => void): void => {
+      ended = true
       for (const release of releases) release()
       finish()
     }
@@ -130,6 +132,7 @@ function written(outbox: Outbox, link: Link, draft: Draft, signals: readonly Abo
       failed: (error) => end(() => reject(error)),
     })
     for (const signal of signals) {
+      if (ended) return
       releases.push(
         onAbort(signal, () => {
           takeBack()

@@ -15,4 +15,6 @@ export interface StreamingJob {
   abort(reason: Error): void
   /** Its time is over: the reader is told. */
   expire(message: string): void
+  /** Monotonic ms. */
+  readonly deadline: number
 }

@@ -1,4 +1,5 @@
 import { encodePayload, HermesError, LIMITS, newSpanId } from '@hermes-peer/protocol'
+import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Draft, Outbox, Posted } from '../delivery/outbox.ts'
 import type { Link } from '../link/link.ts'
@@ -8,10 +9,14 @@ import type { Stream } from '../streams/stream.ts'
 import type { Streams } from '../streams/streams.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { progressOf } from './progress.ts'
+import { placeAt, type Slots } from './slots.ts'
 
 export interface LargeOptions {
   readonly streams: Streams
   readonly outbox: Outbox
+  /** Places among the streams with an agent. */
+  readonly slots: Slots
+  readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
   readonly telemetry: Telemetry
@@ -30,11 +35,35 @@ export interface Large {
   needed(link: Link, draft: Draft): boolean
   /** As `Outbox.post`; the returned function gives it up. */
   post(link: Link, draft: Draft, ends: LargeEnds): () => void
-  /** Sends an answer; `arrived` is called once its reader has closed the stream. */
-  answer(link: Link, draft: Draft, arrived: () => void): void
+  /** Sends an answer over the link there is, once there is room among the streams with that agent, within the life of the answer. */
+  answer(agentId: string, link: () => Link | undefined, draft: Draft, ends: AnswerEnds): void
 }
 
-export function createLarge({ streams, outbox, random, tunables, telemetry }: LargeOptions): Large {
+export interface AnswerEnds {
+  /** Its reader has closed the stream. */
+  arrived(): void
+  /** Nothing of it was sent, though there is a link. */
+  failed(error: HermesError): void
+}
+
+export function createLarge({ streams, outbox, slots, clock, random, tunables, telemetry }: LargeOptions): Large {
+  const place = (agentId: string, { priority = 3 }: Draft, until: AbortController): Promise<() => void> =>
+    placeAt(slots, { agentId, most: tunables.streamsPerPeer, priority }, until)
+
+  /** A stream, as soon as the bound of streams allows; those that the other side has open count as well. */
+  const open = async (link: Link, draft: Draft, signal: AbortSignal): Promise<Stream> => {
+    for (;;) {
+      try {
+        return (await streams.open(link, draft, signal)).stream
+      } catch (thrown) {
+        const error = HermesError.from(thrown)
+        if (error.code !== 'BUSY' || signal.aborted) throw error
+        await new Promise<void>((resolve) => clock.after(error.retryAfterMs ?? tunables.callerGraceMs, resolve))
+        if (signal.aborted) throw error
+      }
+    }
+  }
+
   const send = async (stream: Stream, draft: Draft): Promise<void> => {
     const { payload, messageId, correlationId, traceId, contentType } = draft
     const header = {
@@ -68,25 +97,50 @@ export function createLarge({ streams, outbox, random, tunables, telemetry }: La
       const stop = new AbortController()
       const run = async (): Promise<void> => {
         let stream: Stream
+        let release = (): void => undefined
         try {
+          release = await place(link.remote.agentId, draft, stop)
           ;({ stream } = await streams.open(link, draft, stop.signal))
         } catch (error) {
+          release()
           ends.failed(HermesError.from(error))
           return
         }
         stop.signal.addEventListener('abort', () => stream.abort(CANCELLED), { once: true })
         ends.written({ leaf: stream.leaf, bytes: draft.payload.length })
         await send(stream, draft).catch((error: unknown) => ends.broken(HermesError.from(error)))
+        release()
       }
       void run()
       return () => stop.abort(CANCELLED)
     },
-    answer(link, draft, arrived) {
-      streams
-        .open(link, draft, new AbortController().signal)
-        .then(({ stream }) => send(stream, draft))
-        // Without a stream nothing is sent: the caller asks what became of it, and learns that the result is gone.
-        .then(arrived, (cause: unknown) => telemetry.emit('listener.failed', { where: 'answer', cause }))
+    answer(agentId, linkNow, draft, ends) {
+      const life = new AbortController()
+      const timer = clock.after(draft.timeoutMs, () =>
+        life.abort(new HermesError('BUSY', { message: `no stream was free within ${draft.timeoutMs} ms` })),
+      )
+      const run = async (): Promise<void> => {
+        let release = (): void => undefined
+        try {
+          release = await place(agentId, draft, life)
+          const link = linkNow()
+          // Its reader asks for it when it is back.
+          if (!link) return
+          const stream = await open(link, draft, life.signal)
+          clock.clear(timer)
+          // What breaks from here on breaks at the other end too.
+          await send(stream, draft).then(ends.arrived, (cause: unknown) =>
+            telemetry.emit('listener.failed', { where: 'answer', cause }),
+          )
+        } catch (error) {
+          telemetry.emit('listener.failed', { where: 'answer', cause: error })
+          ends.failed(HermesError.from(error))
+        } finally {
+          clock.clear(timer)
+          release()
+        }
+      }
+      void run()
     },
   }
 }

@@ -1,11 +1,19 @@
-import { type AckPayload, encodePayload, type Header, type MessageType, newSpanId } from '@hermes-peer/protocol'
+import {
+  type AckPayload,
+  encodePayload,
+  type Header,
+  HermesError,
+  type MessageType,
+  newSpanId,
+  sha256Hex,
+} from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import type { Large } from './large.ts'
-import { rememberedOf } from './outcomes.ts'
+import { errorOutcome, rememberedOf } from './outcomes.ts'
 
 export interface ResponderOptions {
   readonly links: Links
@@ -18,6 +26,12 @@ export interface ResponderOptions {
   large(): Large
 }
 
+/** An attempt that is answered, and the neighbour that its answer goes back to when it came over hops. */
+export interface Answerable {
+  readonly leaf: string
+  readonly neighbour: string | undefined
+}
+
 /** Sends answers over whatever link to the caller there is. */
 export interface Responder {
   /**
@@ -28,7 +42,7 @@ export interface Responder {
   /** Tells that what was sent is stored. */
   acknowledge(neighbour: string, leaf: string, to: Header, ack: AckPayload): void
   /** Answers every attempt given with an outcome, default what is remembered; it is settled once one of them is known to have arrived. */
-  send(from: string, record: WorkRecord, leaves: readonly string[], to: Header, outcome?: Outcome): void
+  send(from: string, record: WorkRecord, attempts: readonly Answerable[], to: Header, outcome?: Outcome): void
   /** Largest envelope that an agent takes, bytes. */
   limit(agentId: string): number
 }
@@ -58,8 +72,25 @@ export function createResponder(options: ResponderOptions): Responder {
         inReplyTo: leaf,
         to: to.sender.agent_id,
       }
-      if (large().needed(link, draft)) large().answer(link, draft, arrived ?? (() => undefined))
-      else outbox.write(link, draft, arrived)
+      if (!large().needed(link, draft)) {
+        outbox.write(link, draft, arrived)
+        return
+      }
+      large().answer(neighbour, () => links.get(neighbour), draft, {
+        arrived: () => arrived?.(),
+        // Whoever waits must not wait for nothing. The work was done, so that it is not to be begun elsewhere.
+        failed(cause) {
+          const details = { payload_sha256: sha256Hex(outcome.payload) }
+          const message = `the result was made, and cannot be sent: ${cause.message}`
+          answer(
+            neighbour,
+            leaf,
+            to,
+            errorOutcome(new HermesError('RESULT_GONE', { message, details, cause }), outcome.contentType),
+            arrived,
+          )
+        },
+      })
     } catch (error) {
       telemetry.emit('listener.failed', { where: 'answer', cause: error })
     }
@@ -70,12 +101,11 @@ export function createResponder(options: ResponderOptions): Responder {
       const contentType = to.content_type
       answer(from, leaf, to, { messageType: 'ack', contentType, payload: encodePayload(contentType, ack) })
     },
-    send(from, record, leaves, to, outcome = rememberedOf(record)) {
+    send(from, record, attempts, to, outcome = rememberedOf(record)) {
       if (!outcome) return
-      for (const leaf of leaves) {
-        const neighbour = record.back?.get(leaf)
-        // That it reached the forwarder does not say that it reached the originator: it is remembered until it expires.
-        if (neighbour) answer(neighbour, leaf, to, outcome)
+      for (const { leaf, neighbour } of attempts) {
+        // That it reached the forwarder does not say that it reached the originator: that it was done is remembered until it expires.
+        if (neighbour) answer(neighbour, leaf, to, outcome, () => dedup.passed(from, record))
         else answer(from, leaf, to, outcome, () => dedup.settle(from, record))
       }
     },

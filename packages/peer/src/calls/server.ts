@@ -147,6 +147,7 @@ class CallServer implements Server {
     return {
       abort: (reason) => this.#abort(job, HermesError.from(reason)),
       expire: (message) => this.#expire(job, message),
+      deadline: job.deadline,
     }
   }
 
@@ -172,8 +173,8 @@ class CallServer implements Server {
     record.expiresAt = Math.max(record.expiresAt, incoming.expiresAt + this.#options.tunables.clockToleranceMs)
     if (record.state === 'done') {
       telemetry.emit('dedup.stored', ids)
-      noteBack(record, incoming)
-      this.#responder.send(from, record, [leaf], header)
+      const neighbour = incoming.via.length > 0 ? incoming.link.remote.agentId : undefined
+      this.#responder.send(from, record, [{ leaf, neighbour }], header)
       return
     }
     if (record.state === 'forwarded') {
@@ -283,9 +284,15 @@ class CallServer implements Server {
     }
     const begin = (input: unknown): void => {
       if (job.state !== 'waiting') return
-      job.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
-      job.context = request.context
-      this.#start(job)
+      try {
+        job.input = deepFreeze(input)
+        job.context = request.context
+        this.#start(job)
+      } catch (error) {
+        // What a schema has made may be anything, and look at with anything but care throws.
+        if (job.startedAt > 0) this.#failed(job, error)
+        else refuse(error)
+      }
     }
     if (checked instanceof Promise) checked.then(begin, refuse)
     else begin(checked)
@@ -393,8 +400,8 @@ class CallServer implements Server {
     const held = job.state === 'running'
     const { telemetry, clock } = this.#options
     this.#leave(job)
-    // What the caller ended says nothing of this agent.
-    if (outcome && job.startedAt > 0 && (!job.aborted || job.aborted.code === 'TIMEOUT')) {
+    // What the caller ended says nothing of this agent; what ran out of time has been counted then.
+    if (outcome && job.startedAt > 0 && !job.aborted) {
       this.#success.count(outcome.messageType === 'response' || (isHermesError(cause) && cause.declared !== undefined))
     }
     // A large answer travels on a stream of its own, which goes to a neighbour only.
@@ -426,8 +433,9 @@ class CallServer implements Server {
       return
     }
     this.#options.dedup.finish(from, record, outcome)
-    const waiters = record.waiters
+    const waiters = record.waiters.map((leaf) => ({ leaf, neighbour: record.back?.get(leaf) }))
     record.waiters = []
+    delete record.back
     this.#responder.send(from, record, waiters, job.incoming.header, outcome)
   }
 
@@ -443,6 +451,7 @@ class CallServer implements Server {
       job.provided.places.remove(job)
       this.#over(job, errorOutcome(error, job.incoming.header.content_type))
     } else {
+      if (job.record.state === 'running') this.#success.count(false)
       // Answered now; its place stays taken until the handler has really ended.
       this.#conclude(job, errorOutcome(error, job.incoming.header.content_type))
     }

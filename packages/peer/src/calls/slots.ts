@@ -1,5 +1,6 @@
 import { HermesError } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
+import { onAbort } from '../signals.ts'
 import { type AgeingQueue, createAgeingQueue, type Waiting } from './queue.ts'
 
 /**
@@ -103,4 +104,26 @@ export function createSlots({ perNode, mostWaiting, clock, ageMs }: SlotsOptions
       return inFlight
     },
   }
+}
+
+/** A place, given back by the result. Rejects with `QUEUE_FULL`, or the signal's reason; that is looked at only where there is to be waited. */
+export function placeAt(
+  slots: Slots,
+  { agentId, most, priority }: { agentId: string; most: number; priority: number },
+  until: { readonly signal: AbortSignal },
+): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    let placed = false
+    let settle = (): void => undefined
+    const leave = slots.take(agentId, most, priority, (release) => {
+      placed = true
+      settle()
+      resolve(release)
+    })
+    if (placed) return
+    settle = onAbort(until.signal, () => {
+      leave()
+      reject(HermesError.from(until.signal.reason, 'CANCELLED'))
+    })
+  })
 }

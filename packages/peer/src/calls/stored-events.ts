@@ -31,14 +31,17 @@ export interface StoredEvent {
  * right after its ack, and but once in one life.
  */
 export interface StoredEvents {
-  /** Hands on what an earlier life had stored and not handed on. */
+  /** Remembers what came in earlier lives; before anything can come again. Throws `STORAGE_FAILED`. */
   load(): Promise<void>
+  /** Hands on what an earlier life had stored and not handed on. */
+  handOn(): void
   /** A new one, or one that has come before, in this life or an earlier one. Throws `BUSY`. */
   receive(incoming: Incoming, data: JsonValue): void
   sweep(): void
 }
 
 interface Mark {
+  readonly from: string
   /** Wall clock, ms. */
   readonly expiresAt: number
   /** Attempts that wait for the ack; undefined once it is stored. */
@@ -53,6 +56,34 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
   const { journal, responder, clock, tunables, telemetry, deliver } = options
   /** By sender and message id. Bounded by `storedEvents`; each lives as long as its event may come again. */
   const marks = new Map<string, Mark>()
+  /** How many of them by sender. Bounded by `storedEventsPerSender`. */
+  const counts = new Map<string, number>()
+  /** Of an earlier life; until they are handed on. */
+  let owed: { key: string; expiresAt: number; event: StoredEvent }[] = []
+
+  const remember = (key: string, mark: Mark): void => {
+    marks.set(key, mark)
+    counts.set(mark.from, (counts.get(mark.from) ?? 0) + 1)
+  }
+  const forget = (key: string): void => {
+    const mark = marks.get(key)
+    if (!mark) return
+    marks.delete(key)
+    const left = (counts.get(mark.from) ?? 1) - 1
+    if (left > 0) counts.set(mark.from, left)
+    else counts.delete(mark.from)
+  }
+  const checkRoom = (from: string): void => {
+    const own = counts.get(from) ?? 0
+    if (marks.size < tunables.storedEvents && own < tunables.storedEventsPerSender) return
+    throw new HermesError('BUSY', {
+      message:
+        own >= tunables.storedEventsPerSender
+          ? `${own} stored events of ${from} are remembered here, the limit is ${tunables.storedEventsPerSender}`
+          : `${marks.size} stored events are remembered here, the limit is ${tunables.storedEvents}`,
+      retryAfterMs: 1000,
+    })
+  }
 
   const change = (key: string, expiresAt: number, event: StoredEvent | undefined): JournalChange => ({
     table: 'marks',
@@ -64,7 +95,7 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
   })
   const acknowledge = ({ from, leaf, header }: Incoming): void =>
     responder.acknowledge(from, leaf, header, { status: 'stored' })
-  const handOn = (key: string, expiresAt: number, event: StoredEvent): void => {
+  const handOver = (key: string, expiresAt: number, event: StoredEvent): void => {
     deliver(event)
     // Should this fail it is handed on once more by the next life, which is what was promised.
     journal
@@ -81,14 +112,14 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
     try {
       await journal.commit([change(key, mark.expiresAt, event)])
     } catch (cause) {
-      marks.delete(key)
+      forget(key)
       telemetry.emit('journal.failed', { what: `storing event ${event.messageId}`, cause })
       // No ack: it is sent again.
       tell(() => undefined)
       return
     }
     tell(acknowledge)
-    handOn(key, mark.expiresAt, event)
+    handOver(key, mark.expiresAt, event)
   }
 
   return {
@@ -101,9 +132,15 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
           throw new HermesError('STORAGE_FAILED', { message: `the journal's mark ${key} cannot be read`, cause })
         }
         const { expiresAt, event } = stored
-        marks.set(key, { expiresAt, waiting: undefined })
-        if (event) handOn(key, expiresAt, { ...event, correlationId: event.correlationId ?? undefined })
+        remember(key, { from: senderOf(key), expiresAt, waiting: undefined })
+        if (event) {
+          owed.push({ key, expiresAt, event: { ...event, correlationId: event.correlationId ?? undefined } })
+        }
       }
+    },
+    handOn() {
+      for (const { key, expiresAt, event } of owed) handOver(key, expiresAt, event)
+      owed = []
     },
     receive(incoming, data) {
       const { from, header, expiresAt } = incoming
@@ -114,14 +151,9 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
         else if (known.waiting.length < MOST_WAITING) known.waiting.push(incoming)
         return
       }
-      if (marks.size >= tunables.storedEvents) {
-        throw new HermesError('BUSY', {
-          message: `${marks.size} stored events are remembered here`,
-          retryAfterMs: 1000,
-        })
-      }
-      const mark: Mark = { expiresAt, waiting: [incoming] }
-      marks.set(key, mark)
+      checkRoom(from)
+      const mark: Mark = { from, expiresAt, waiting: [incoming] }
+      remember(key, mark)
       void store(key, mark, {
         from,
         name: header.target_capability as string,
@@ -135,7 +167,7 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
       const now = clock.now()
       const over = [...marks].filter(([, { expiresAt, waiting }]) => expiresAt < now && !waiting).map(([key]) => key)
       if (over.length === 0) return
-      for (const key of over) marks.delete(key)
+      for (const key of over) forget(key)
       journal
         .commit(over.map((key) => ({ table: 'marks', key, value: undefined }) as const))
         .catch((cause: unknown) => telemetry.emit('journal.failed', { what: 'forgetting events', cause }))
@@ -144,3 +176,5 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
 }
 
 const keyOf = ({ from, header }: Incoming): string => `event#${from}#${header.message_id}`
+/** The sender within a key: an agent id has no `#`. */
+const senderOf = (key: string): string => key.split('#')[1] ?? ''

@@ -5,7 +5,7 @@ import type { Inbox } from '../delivery/inbox.ts'
 import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Link } from '../link/link.ts'
 import type { Random } from '../random.ts'
-import { interruptible, onAbort } from '../signals.ts'
+import { interruptible } from '../signals.ts'
 import type { Piece } from '../streams/inflow.ts'
 import { nextWithin, readEnd, sendPayload } from '../streams/payload.ts'
 import type { Stream } from '../streams/stream.ts'
@@ -14,7 +14,7 @@ import type { Telemetry } from '../telemetry/events.ts'
 import type { Attempt, CallState, Ending } from './call.ts'
 import { notStarted } from './call.ts'
 import { progressOf } from './progress.ts'
-import type { Slots } from './slots.ts'
+import { placeAt, type Slots } from './slots.ts'
 
 /** Whoever reads the pieces of a streaming call. */
 export interface PieceReader {
@@ -47,17 +47,7 @@ export function createStreamCaller(options: StreamCallerOptions): StreamAttempt 
 
   /** A place among the streams with that agent; waits in line for it. */
   const place = (state: CallState, agentId: string): Promise<() => void> =>
-    new Promise((resolve, reject) => {
-      let stop = (): void => undefined
-      const leave = slots.take(agentId, tunables.streamsPerPeer, state.spec.priority, (release) => {
-        stop()
-        resolve(release)
-      })
-      stop = onAbort(state.signal, () => {
-        leave()
-        reject(HermesError.from(state.signal.reason, 'CANCELLED'))
-      })
-    })
+    placeAt(slots, { agentId, most: tunables.streamsPerPeer, priority: state.spec.priority }, state)
 
   const draftOf = ({ spec, leftMs, attempts }: CallState): Draft => ({
     type: 'request',
@@ -173,6 +163,7 @@ export function createStreamCaller(options: StreamCallerOptions): StreamAttempt 
         return { ending: { kind: 'refused', error: HermesError.from(error), neverStarts: true }, attempt: undefined }
       }
       const { stream, apart } = opened
+      state.spec.reached?.(agentId)
       const number = state.attempts.length + 1
       const pending = {
         leaf: stream.leaf,

@@ -109,7 +109,7 @@ class GeneratorSink implements JobSink {
   end(outcome: Outcome): void {
     if (this.#told) return
     this.#told = true
-    const { stream, incoming, clock, tunables } = this.#options
+    const { stream, clock, tunables } = this.#options
     let frame: Uint8Array
     try {
       frame = this.#seal(this.#payload(outcome))
@@ -117,7 +117,7 @@ class GeneratorSink implements JobSink {
       frame = this.#seal(this.#failed(toWireError(invalidResult(error)) as unknown as JsonObject))
     }
     // A reader that has paused may take its time with what it has, but no longer than the whole may take.
-    const left = incoming.receivedAt + incoming.header.timeout_ms - clock.monotonic()
+    const left = this.#job ? this.#job.deadline - clock.monotonic() : 0
     stream.end(frame, Math.max(tunables.writeStallMs, left)).catch(() => undefined)
   }
 

@@ -36,7 +36,7 @@ export function createStreaming(options: StreamingOptions): Streaming {
   })
   return {
     attempt: createStreamCaller({ ...options, streams, slots }),
-    large: createLarge({ ...options, streams }),
+    large: createLarge({ ...options, streams, slots }),
     count: (agentId) => streams.count(agentId),
     written: () => streams.written(),
     start: () => streams.start(),

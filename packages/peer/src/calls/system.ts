@@ -35,7 +35,9 @@ export function createAskRuntime(options: {
   return (link, capability, input, { timeoutMs, signal, traceId, sessionId, maxHops, answeredBy }) =>
     new Promise((resolve, reject) => {
       let attempt: PendingAttempt | undefined
+      let ended = false
       const end = (finish: () => void): void => {
+        ended = true
         clock.clear(timer)
         release()
         if (attempt) pending.remove(attempt)
@@ -95,6 +97,6 @@ export function createAskRuntime(options: {
           failed: (error) => end(() => reject(error)),
         },
       )
-      if (signal) release = onAbort(signal, aborted)
+      if (signal && !ended) release = onAbort(signal, aborted)
     })
 }

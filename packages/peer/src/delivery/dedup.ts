@@ -55,6 +55,11 @@ export interface Dedup {
   finish(sender: string, record: WorkRecord, outcome: Outcome): void
   /** The answer is known to have arrived. */
   settle(sender: string, record: WorkRecord): void
+  /**
+   * The answer is known to have come to the neighbour that hands it back. Whether it arrives nobody tells: that the work was done
+   * stays remembered, but where room is short only the digest of its answer.
+   */
+  passed(sender: string, record: WorkRecord): void
   /** Promises that this id will not be started before it expires; false when there is no room for the promise. */
   refuse(sender: string, messageId: string, expiresAt: number): boolean
   /** Drops what has expired. */
@@ -67,6 +72,8 @@ interface Share {
   /** Settled records, oldest first from `head` on: these may be forgotten early. A map's iterator would walk over its own holes. */
   settled: WorkRecord[]
   head: number
+  /** Unsettled ones whose answers were handed back over hops, oldest first. */
+  passed: Set<WorkRecord>
   bytes: number
 }
 
@@ -135,7 +142,15 @@ class WorkMemory implements Dedup {
     const share = this.#shares.get(sender)
     if (record.settled || !share?.records.has(record.messageId)) return
     record.settled = true
+    share.passed.delete(record)
     share.settled.push(record)
+    this.#shrink(sender, share)
+  }
+
+  passed(sender: string, record: WorkRecord): void {
+    const share = this.#shares.get(sender)
+    if (record.settled || !record.outcome || share?.records.get(record.messageId) !== record) return
+    share.passed.add(record)
     this.#shrink(sender, share)
   }
 
@@ -176,43 +191,71 @@ class WorkMemory implements Dedup {
     const { idsPerSender, idsPerNode } = this.#options
     let share = this.#shares.get(sender)
     if (share && share.records.size >= idsPerSender && !this.#forgetOne(sender, share)) return undefined
-    if (this.#size >= idsPerNode && !(share && this.#forgetOne(sender, share))) return undefined
+    if (this.#size >= idsPerNode && !(share && this.#forgetOne(sender, share)) && !this.#forgetOfLargest())
+      return undefined
     // Bytes of unsettled answers may not be forgotten: a sender that never reads its answers gets no further work done.
     if (share && share.bytes > this.#options.bytesPerSender) return undefined
     share = this.#shares.get(sender)
     if (!share) {
-      share = { records: new Map(), settled: [], head: 0, bytes: 0 }
+      share = { records: new Map(), settled: [], head: 0, passed: new Set(), bytes: 0 }
       this.#shares.set(sender, share)
     }
     return share
   }
 
   #shrink(sender: string, share: Share): void {
-    while (share.bytes > this.#options.bytesPerSender && this.#forgetOne(sender, share)) {
+    const { bytesPerSender } = this.#options
+    while (share.bytes > bytesPerSender && this.#forgetOne(sender, share)) {
       // Forgets settled ones, oldest first.
+    }
+    for (const record of share.passed) {
+      if (share.bytes <= bytesPerSender) return
+      share.passed.delete(record)
+      const { payload } = record.outcome as Outcome
+      share.bytes -= payload.length
+      record.digest = sha256Hex(payload)
+      record.outcome = undefined
     }
   }
 
   #forgetOne(sender: string, share: Share): boolean {
-    while (share.head < share.settled.length) {
-      const oldest = share.settled[share.head++] as WorkRecord
-      if (share.head > 1024 && share.head * 2 > share.settled.length) {
-        share.settled = share.settled.slice(share.head)
-        share.head = 0
-      }
-      // It may have expired meanwhile.
-      if (share.records.get(oldest.messageId) !== oldest) continue
-      this.#remove(sender, oldest)
-      return true
+    const oldest = oldestSettled(share)
+    if (!oldest) return false
+    share.head++
+    if (share.head > 1024 && share.head * 2 > share.settled.length) {
+      share.settled = share.settled.slice(share.head)
+      share.head = 0
     }
-    return false
+    this.#remove(sender, oldest)
+    return true
+  }
+
+  /** For a sender that has nothing of its own to forget: those who fill the node must not starve the others. */
+  #forgetOfLargest(): boolean {
+    let largest: [string, Share] | undefined
+    for (const entry of this.#shares) {
+      const [sender, share] = entry
+      const more = share.records.size - (largest?.[1].records.size ?? 0)
+      if ((more > 0 || (more === 0 && largest && sender < largest[0])) && oldestSettled(share)) largest = entry
+    }
+    return largest !== undefined && this.#forgetOne(...largest)
   }
 
   #remove(sender: string, record: WorkRecord): void {
     const share = this.#shares.get(sender)
     if (!share?.records.delete(record.messageId)) return
+    share.passed.delete(record)
     share.bytes -= record.outcome?.payload.length ?? 0
     this.#size--
     if (share.records.size === 0) this.#shares.delete(sender)
   }
+}
+
+/** What may be forgotten next; passes over what has expired meanwhile. */
+function oldestSettled(share: Share): WorkRecord | undefined {
+  for (; share.head < share.settled.length; share.head++) {
+    const oldest = share.settled[share.head] as WorkRecord
+    if (share.records.get(oldest.messageId) === oldest) return oldest
+  }
+  return undefined
 }

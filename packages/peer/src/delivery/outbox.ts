@@ -64,7 +64,7 @@ export interface Posted {
 export interface Outbox {
   /**
    * Writes now. `arrived` is called once the other side has told that it received the frame. Throws `PAYLOAD_TOO_LARGE` over
-   * the limit of either side.
+   * the limit of either side, `PEER_UNREACHABLE` when the link is closed.
    */
   write(link: Link, draft: Draft, arrived?: () => void): Posted
   /**
@@ -137,6 +137,8 @@ class EnvelopeOutbox implements Outbox {
   write(link: Link, draft: Draft, arrived?: () => void): Posted {
     const { telemetry } = this.#options
     const to = link.remote.agentId
+    // Before a sequence is spent: one that never arrives would hold up what comes after it.
+    if (link.state === 'closed') throw closed(link)
     const recipient = { agent_id: draft.to ?? to }
     const sequence = isSequenced(draft.type, recipient) ? this.nextSequence(to) : 0
     const sealed = this.#seal({ ...this.#header(draft, link), recipient, sequence }, draft.payload, link)
@@ -215,6 +217,11 @@ class EnvelopeOutbox implements Outbox {
     ends: { written(posted: Posted): void; failed(error: HermesError): void },
   ): () => void {
     const queue = this.#waiting.get(link)
+    // `lost` has been here, or will be: nothing may begin to wait.
+    if (link.state === 'closed') {
+      ends.failed(closed(link))
+      return () => undefined
+    }
     if (!link.blocked && !queue) {
       this.#writeFor({ draft, ...ends }, link)
       return () => undefined
@@ -268,6 +275,7 @@ class EnvelopeOutbox implements Outbox {
   }
 
   heartbeat(link: Link, reply: boolean): void {
+    if (link.state === 'closed') return
     const { clock, random } = this.#options
     const bytes = (length: number) => random.bytes(length)
     this.write(link, {
@@ -365,4 +373,8 @@ class EnvelopeOutbox implements Outbox {
     }
     return sealEnvelope({ ...header, ...bindPayload(payload) }, payload, this.#options.key, limit)
   }
+}
+
+function closed({ remote }: Link): HermesError {
+  return new HermesError('PEER_UNREACHABLE', { message: `the link to ${remote.agentId} is closed` })
 }

@@ -1,18 +1,22 @@
 import {
+  fingerprintOf,
   HermesError,
   type OpenedPresence,
   openPresence,
   type PresenceState,
   type PublicKey,
   presenceTopic,
+  publicKey,
   type SigningKey,
   signPresence,
 } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Network, Verdict } from '../network/network.ts'
+import type { Trust } from '../identity/trust.ts'
+import type { Gossip, Network, Verdict } from '../network/network.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { createStrangers } from './strangers.ts'
 
 /** What this peer reports of itself; read anew for each report. */
 export interface OwnState {
@@ -28,7 +32,9 @@ export interface PresenceOptions {
   readonly networkName: string
   readonly epoch: number
   readonly key: SigningKey
+  /** Checked keys, remembered: asked for those of admitted agents only. */
   readonly keys: (raw: Uint8Array) => PublicKey
+  readonly trust: Pick<Trust, 'judge'>
   readonly network: Network
   readonly clock: Clock
   readonly random: Random
@@ -52,9 +58,12 @@ export interface PresenceBeacon {
 /** After a change nobody may be on the topic yet: it is repeated until one peer has heard it, this often. */
 const REPEAT_MS = 200
 
+const TOO_MANY = new HermesError('BUSY', { message: 'too many reports of agents that are not admitted' })
+
 export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
   const { network, clock, random, tunables, telemetry, key, agentId, networkName, epoch } = options
   const topic = presenceTopic(networkName)
+  const strangers = createStrangers(options)
   let counter = 0
   let state: PresenceState = 'up'
   let sentAt = Number.NEGATIVE_INFINITY
@@ -101,12 +110,21 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
     })
   }
 
-  const receive = (data: Uint8Array): Verdict => {
+  /** Of whoever is not admitted nothing is remembered, and no more is checked than its neighbour may make us check. */
+  const keyOf = (raw: Uint8Array, agent: string, from: string): PublicKey => {
+    const claim = { agentId: agent, key: raw, fingerprint: fingerprintOf(raw), met: 'gossip', chosen: false } as const
+    if (options.trust.judge(claim).admitted) return options.keys(raw)
+    if (strangers.take(from)) return publicKey(raw)
+    throw TOO_MANY
+  }
+
+  const receive = ({ data, from }: Gossip): Verdict => {
     let opened: OpenedPresence
     try {
-      opened = openPresence(data, options.keys)
+      opened = openPresence(data, (raw, agent) => keyOf(raw, agent, from))
       if (opened.presence.network !== networkName) throw new HermesError('WRONG_NETWORK')
     } catch (error) {
+      if (error === TOO_MANY) return 'ignore'
       const refusal = HermesError.from(error)
       telemetry.emit('presence.refused', { code: refusal.code, reason: refusal.message })
       return 'reject'
@@ -116,7 +134,7 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
 
   return {
     start() {
-      unsubscribe = network.subscribe(topic, ({ data }) => receive(data))
+      unsubscribe = network.subscribe(topic, receive)
       void announce('up')
       schedule()
     },

@@ -251,7 +251,7 @@ describe('F-12 answer that arrives after the caller gave up', () => {
     await until(() => events.of('answer.late').length === 3)
     expect(events.of('link.down')).toHaveLength(links)
     expect(
-      a.got.filter(({ header }) => header.message_type === 'cancel'),
+      a.got.filter(({ header }) => header.message_type === 'cancel' && header.message_id === one.header.message_id),
       'the callee was told to stop',
     ).toHaveLength(1)
   })

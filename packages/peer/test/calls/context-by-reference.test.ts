@@ -99,6 +99,37 @@ describe('context by reference', () => {
       expect(await net.until(ask(owner, 'a', {}, wrong))).toBe('INVALID_PAYLOAD')
   })
 
+  it('is pulled by whom a streaming call reached', async () => {
+    await using net = testNetwork({ seed: 97 })
+    const pieces = capability('pieces', {
+      description: 'Pulls what the caller refers to, piece by piece.',
+      input: z.null(),
+      yields: z.number(),
+      output: z.number(),
+      effects: 'none',
+    })
+    const a = await net.peer('a')
+    a.provide(pieces, async function* (_, ctx) {
+      yield 1
+      return ((await ctx.fetch((ctx.context.refs as unknown[])[0])) as { text: string }).text.length
+    })
+    const owner = await net.peer('owner')
+    await net.advance('2s')
+    const stream = owner.stream(pieces, null, { refs: [owner.offerContext(big)] })
+    const read = async () => {
+      for await (const piece of stream) expect(piece).toBe(1)
+      return stream.result
+    }
+    expect(await net.until(read())).toBe(900_000)
+  })
+
+  it('is refused for a task, which may begin when the context is gone', async () => {
+    await using net = testNetwork({ seed: 98 })
+    const owner = await scene(net, ['a'])
+    const refused = owner.submit(read, { ref: null }, { refs: [owner.offerContext(big)] })
+    await expect(refused).rejects.toMatchObject({ code: 'INVALID_OPTION', details: { field: 'refs' } })
+  })
+
   it('survives a lost link', async () => {
     await using net = testNetwork({ seed: 94 })
     const owner = await scene(net, ['a'])

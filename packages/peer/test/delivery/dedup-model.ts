@@ -37,7 +37,8 @@ export class DedupModel {
   /** Whether there is room, made if need be by forgetting what is settled of this sender. */
   begin(sender: string, id: string, expiresAt: number): boolean {
     if (this.#of(sender).length >= this.#limits.idsPerSender && !this.#forgetOldest(sender)) return false
-    if (this.#entries.length >= this.#limits.idsPerNode && !this.#forgetOldest(sender)) return false
+    if (this.#entries.length >= this.#limits.idsPerNode && !this.#forgetOldest(sender) && !this.#forgetOfLargest())
+      return false
     if (this.#bytes(sender) > this.#limits.bytesPerSender) return false
     this.#entries.push({ sender, id, state: 'waiting', expiresAt, bytes: 0, settledAs: 0 })
     return true
@@ -99,6 +100,13 @@ export class DedupModel {
     while (this.#bytes(sender) > this.#limits.bytesPerSender && this.#forgetOldest(sender)) {
       // Until the share fits, or nothing of it may be forgotten.
     }
+  }
+
+  /** Of whoever has most, among those who have something settled. */
+  #forgetOfLargest(): boolean {
+    const senders = [...new Set(this.#entries.filter(({ settledAs }) => settledAs > 0).map(({ sender }) => sender))]
+    const [largest] = senders.sort((a, b) => this.#of(b).length - this.#of(a).length || (a < b ? -1 : 1))
+    return largest !== undefined && this.#forgetOldest(largest)
   }
 
   #forgetOldest(sender: string): boolean {

@@ -92,6 +92,32 @@ describe('deduplication', () => {
     expect(receive(frame('msg_bbbbbbbbbbbbbbbb', ++sequence, clock.now() + life))).toBe('started')
   })
 
+  it('a newcomer finds room in a node that others have filled, at the cost of the largest share', () => {
+    const { dedup, serve } = full({ idsPerNode: 10 })
+    for (let i = 0; i < 6; i++) serve('large', `${i}`)
+    for (let i = 0; i < 4; i++) serve('small', `${i}`)
+    expect(serve('new', '0')).toBeDefined()
+    expect(dedup.find('large', '0')).toBeUndefined()
+    expect(dedup.find('large', '1')).toBeDefined()
+    expect(dedup.find('small', '0')).toBeDefined()
+    expect(dedup.size).toBe(10)
+  })
+
+  it('of answers handed back over hops only the digest is kept where bytes are short, and all of them is remembered', () => {
+    const { dedup, serve } = full({ bytesPerSender: 100 })
+    for (const id of ['first', 'second', 'third']) {
+      dedup.passed('far', serve('far', id, 60, false) as WorkRecord)
+    }
+    const first = dedup.find('far', 'first')
+    expect(first).toMatchObject({ state: 'done', outcome: undefined, digest: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    expect(dedup.find('far', 'third')?.outcome?.payload).toHaveLength(60)
+    // One whose answer has not come anywhere is kept whole.
+    serve('far', 'fourth', 60, false)
+    expect(serve('far', 'fifth', 60, false)).toBeDefined()
+    expect(dedup.find('far', 'third')?.outcome).toBeUndefined()
+    expect(dedup.find('far', 'fourth')?.outcome?.payload).toHaveLength(60)
+  })
+
   it('F-11 is busy rather than forgetful when nothing of a share is settled', () => {
     const { dedup, serve } = full({ idsPerSender: 50 })
     for (let i = 0; i < 50; i++) expect(serve('slow', `${i}`, 1, false)).toBeDefined()

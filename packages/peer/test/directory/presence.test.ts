@@ -3,6 +3,7 @@ import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createPresenceBeacon } from '../../src/directory/presence.ts'
+import { ADMITTED, notAllowed } from '../../src/identity/trust.ts'
 import type { Network, Verdict } from '../../src/network/network.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
 import { keyNamed, report } from './support.ts'
@@ -30,12 +31,17 @@ function beaming(options: { listeners?: number; seed?: string } = {}) {
     },
   } as unknown as Network
   const heard: string[] = []
+  const remembered: Uint8Array[] = []
   const beacon = createPresenceBeacon({
     agentId: 'me',
     networkName: 'default',
     epoch: 7,
     key: keyNamed('me'),
-    keys: publicKey,
+    keys: (raw) => {
+      remembered.push(raw)
+      return publicKey(raw)
+    },
+    trust: { judge: ({ agentId }) => (agentId === 'me' || agentId === 'a' ? ADMITTED : notAllowed('a stranger')) },
     network,
     clock,
     random: seededRandom(options.seed ?? 'presence'),
@@ -54,7 +60,8 @@ function beaming(options: { listeners?: number; seed?: string } = {}) {
     heard,
     refused,
     advance: (ms: number) => clock.timeline.advance(ms),
-    hear: (data: Uint8Array) => receive?.({ from: 'x', data }),
+    remembered,
+    hear: (data: Uint8Array, from = 'x') => receive?.({ from, data }),
     pendingTimers: () => clock.timeline.pending,
   }
 }
@@ -200,6 +207,34 @@ describe('a report that is heard', () => {
     expect(hear(data)).toBe('reject')
     expect(heard).toEqual([])
     expect(refused).toEqual([code])
+  })
+
+  it('of agents that are not admitted is passed on, within what a neighbour may make us check, and no key of them is kept', async () => {
+    const { beacon, hear, heard, remembered, refused, advance } = beaming()
+    beacon.start()
+    const bad = signed({ agent_id: 'stranger' }, 'b')
+    for (let i = 0; i < DEFAULTS.presenceStrangers; i++) expect(hear(bad)).toBe('reject')
+    // Over it nothing is verified any more, so that it cannot be a bad signature either.
+    expect(hear(bad)).toBe('ignore')
+    expect(refused).toHaveLength(DEFAULTS.presenceStrangers)
+    expect(heard).toEqual([])
+    const good = signPresence({ ...report('stranger').presence }, keyNamed('stranger'))
+    expect(hear(good, 'another neighbour')).toBe('accept')
+    expect(remembered).toEqual([])
+    // Whoever is admitted is heard all the same.
+    expect(hear(signed())).toBe('accept')
+    expect(heard).toEqual(['stranger', 'a'])
+    expect(remembered).toHaveLength(1)
+    await advance(DEFAULTS.presenceWindowMs + 1)
+    expect(hear(good)).toBe('accept')
+  })
+
+  it('of agents that are not admitted is not verified more often than all neighbours together may make us', () => {
+    const { beacon, hear } = beaming()
+    beacon.start()
+    const bad = signed({ agent_id: 'stranger' }, 'b')
+    const verdicts = Array.from({ length: 300 }, (_, i) => hear(bad, `neighbour ${i}`))
+    expect(verdicts.filter((verdict) => verdict === 'reject')).toHaveLength(DEFAULTS.presenceStrangersPerNode)
   })
 
   it('of another network changes nothing here', () => {

@@ -44,19 +44,24 @@ export interface OpenedPresence {
 
 /**
  * Reads a presence document and checks that the key in it signed it. Whether that key speaks for the agent is for trust to say.
- * `keys` gives admitted keys by raw bytes, so that the curve check is made once per key.
+ * `keys` checks the key that is to verify it, given as raw bytes with the agent it is claimed for: so a key that is known need not be
+ * checked again. What it throws is passed on.
  */
-export function openPresence(bytes: Uint8Array, keys: (raw: Uint8Array) => PublicKey = publicKey): OpenedPresence {
+export function openPresence(
+  bytes: Uint8Array,
+  keys: (raw: Uint8Array, agentId: string) => PublicKey = publicKey,
+): OpenedPresence {
   const document = openDocument(bytes, LIMITS.presence, 'presence')
   const fields = new Fields(document.value, 'presence')
-  const key = keys(fields.key())
+  const agentId = fields.agentId()
+  const key = keys(fields.key(), agentId)
   verifyDocument('presence', document, key)
   const state = fields.raw('state')
   if (!STATES.has(state)) fields.refuse('state', 'is not up, draining or leaving')
   return {
     key,
     presence: {
-      agent_id: fields.agentId(),
+      agent_id: agentId,
       key: key.raw,
       network: fields.network(),
       epoch: fields.natural('epoch'),

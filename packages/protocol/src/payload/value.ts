@@ -10,12 +10,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Freezes decoded data to its leaves and returns it. For data without cycles and at most 32 deep, as the decoders
- * give it; what is frozen already is taken to be frozen to its leaves.
+ * Freezes plain data to its leaves and returns it; what is frozen already is taken to be frozen to its leaves. What is no plain
+ * data, as a schema may make it, is left as it is: bytes cannot be frozen, and dates and maps change all the same.
  */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  if (Array.isArray(value)) for (let i = 0; i < value.length; i++) deepFreeze(value[i])
+  const list = Array.isArray(value)
+  const prototype: unknown = list ? null : Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null) return value
+  // First itself, so that data which contains itself comes to an end.
+  Object.freeze(value)
+  if (list) for (let i = 0; i < value.length; i++) deepFreeze(value[i])
   else for (const key of Object.keys(value)) deepFreeze((value as Record<string, unknown>)[key])
-  return Object.freeze(value)
+  return value
 }
