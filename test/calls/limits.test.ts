@@ -180,8 +180,10 @@ describe('calls in flight', () => {
   })
 
   it('one that waits ends by its deadline or its signal, and gives its place in line back', async () => {
-    const held = ['1', '2', '3', '4'].map((name) => desk.call(free, name))
-    await until(() => started.length === 4)
+    const names = ['1', '2', '3', '4']
+    const held = names.map((name) => desk.call(free, name))
+    // Others may have been started, too: late ones of the test before, whose callers have given them up.
+    await until(() => names.every((name) => started.includes(name)))
     const stop = new AbortController()
     const waits = [
       codeOf(desk.call(free, 'late', { timeoutMs: 150 })),
@@ -236,11 +238,13 @@ describe('calls in flight', () => {
   it('of one caller do not use up the places of another', async () => {
     const other = await team.start('other')
     await other.manifest('worker')
-    const held = ['1', '2', '3', '4'].map((name) => desk.call(free, name))
-    await until(() => started.length === 4)
+    const names = ['1', '2', '3', '4']
+    const held = names.map((name) => desk.call(free, name))
+    // Others may have been started, too: late ones of the test before, whose callers have given them up.
+    await until(() => names.every((name) => started.includes(name)))
     gateOf('mine').resolve()
     expect(await other.call(free, 'mine')).toBe('mine')
-    for (const name of ['1', '2', '3', '4']) gateOf(name).resolve()
+    for (const name of names) gateOf(name).resolve()
     await Promise.all(held)
   })
 })
