@@ -106,6 +106,8 @@ export const DEFAULTS = {
   taskKeptMs: 24 * 60 * MINUTE,
   /** How long one question for news waits for some: one that is lost beside a living link is noticed not much later. */
   taskWatchMs: 8 * SECOND,
+  /** An answer over hops whose maker nobody can prove is asked for again so long: whoever can may just be restarting. */
+  taskUnprovenMs: 2 * MINUTE,
   /** Such questions that wait at a time, per task. */
   taskWatchers: 16,
   /** After a restart a task waits this long for its capability to be provided again. */

@@ -196,6 +196,7 @@ describe('the comparison with the model notices', () => {
         finish: (...args) => inner.finish(...args),
         settle: (...args) => inner.settle(...args),
         refuse: (...args) => inner.refuse(...args),
+        passed: (...args) => inner.passed(...args),
         sweep: () => inner.sweep(),
         ...change(inner, options),
       }

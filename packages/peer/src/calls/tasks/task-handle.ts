@@ -175,7 +175,7 @@ class RemoteTask implements TaskHandle {
   /** One long poll, repeated until it is answered: across lost links, restarts, and while the submit is still on its way. */
   async #watch(after: number, signal: AbortSignal): Promise<TaskWatchOutput> {
     const { task, own, tunables, telemetry } = this.#options
-    const patience = this.#patience(tunables.lookupStaleMs)
+    const patience = this.#patience(tunables.taskUnprovenMs)
     for (let failures = 0; ; failures++) {
       if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
       if (task.rejected) throw task.rejected
