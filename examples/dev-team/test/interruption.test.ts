@@ -34,6 +34,9 @@ const ARGS = [
   'grep -q good state.txt && test ! -e note.txt || { grep -q bad state.txt && exit 1; sleep 600 & wait; }',
 ]
 
+/** For what is between this program and its agents: they only wait for their end. */
+const idleTeam = (): BundledDemo => demo.withPmThat('waits', { type: 'agent.ready', addresses: [] })
+
 const nothingLeft = (): void => {
   expect(digest(input.folder)).toBe(before)
   expect(place.leftProcesses()).toEqual([])
@@ -43,43 +46,43 @@ const nothingLeft = (): void => {
 
 describe('an end in the middle', () => {
   it('Ctrl-C while tests run leaves no process, no worktree, no file', { timeout: 120_000 }, async () => {
-    const demo = place.start(ARGS)
-    await demo.seen('search.round')
-    await demo.seen('run.started', ({ commit }) => commit !== undefined)
-    demo.child.kill('SIGINT')
-    const end = await demo.end
+    const run = place.start(ARGS)
+    await run.seen('search.round')
+    await run.seen('run.started', ({ commit }) => commit !== undefined)
+    run.child.kill('SIGINT')
+    const end = await run.end
     expect(end).toMatchObject({ code: 130, stderr: '' })
     expect(end.events.at(-1)).toMatchObject({ type: 'stopped', exitCode: 130 })
     nothingLeft()
   })
 
   it('a request to end while pm is being started again leaves nothing either', { timeout: 120_000 }, async () => {
-    const demo = place.start(['--kill-pm', ...ARGS])
-    await demo.seen('search.round')
+    const run = place.start(['--kill-pm', ...ARGS], {}, idleTeam())
+    await run.seen('agent.ready')
     place.kill('pm')
-    await demo.seen('agent.restarted')
-    demo.child.kill('SIGTERM')
-    const end = await demo.end
+    await run.seen('agent.restarted')
+    run.child.kill('SIGTERM')
+    const end = await run.end
     expect(end).toMatchObject({ code: 143, stderr: '' })
     expect(end.events.at(-1)).toMatchObject({ type: 'stopped', exitCode: 143 })
     nothingLeft()
   })
 
   it('a closed terminal before the agents have met leaves nothing either', { timeout: 120_000 }, async () => {
-    const demo = place.start(ARGS)
-    await demo.seen('job.started')
-    demo.child.kill('SIGHUP')
-    expect(await demo.end).toMatchObject({ code: 129 })
+    const run = place.start(ARGS)
+    await run.seen('job.started')
+    run.child.kill('SIGHUP')
+    expect(await run.end).toMatchObject({ code: 129 })
     nothingLeft()
   })
 
   it('the crash of an agent that cannot be replaced is told in a sentence and leaves nothing', {
     timeout: 120_000,
   }, async () => {
-    const demo = place.start(ARGS)
-    await demo.seen('search.round')
+    const run = place.start(ARGS, {}, idleTeam())
+    await run.seen('agent.ready')
     place.kill('reviewer')
-    const { code, events } = await demo.end
+    const { code, events } = await run.end
     expect(code).toBe(1)
     expect(events.at(-1)).toMatchObject({
       type: 'failed',
@@ -92,10 +95,10 @@ describe('an end in the middle', () => {
   it('kill -9 of the command itself leaves nothing, as the agents notice that they are alone', {
     timeout: 120_000,
   }, async () => {
-    const demo = place.start(ARGS)
-    await demo.seen('search.round')
-    demo.child.kill('SIGKILL')
-    await demo.end
+    const run = place.start(ARGS)
+    await run.seen('search.round')
+    run.child.kill('SIGKILL')
+    await run.end
     await vi.waitFor(nothingLeft, { timeout: 30_000, interval: 100 })
   })
 })

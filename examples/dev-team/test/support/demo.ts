@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
+  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -44,6 +45,7 @@ export async function bundleForTests(): Promise<BundledDemo> {
     program: [main],
     withPmThat(name, reports) {
       const place = join(folder, name)
+      if (existsSync(place)) return { ...demo, program: [join(place, 'main.mjs')] }
       mkdirSync(place)
       for (const file of readdirSync(join(folder, 'programs'))) {
         if (!AGENTS.includes(basename(file, '.mjs'))) linkSync(join(folder, 'programs', file), join(place, file))
