@@ -5,6 +5,7 @@ export type JsonMap = { [key: string]: Json }
 
 const MAX_DEPTH = 32
 const MAX_KEYS = 10_000
+const MAX_VALUES = 1_000_000
 const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
 const PLAIN = /[^"\\]*/y
@@ -40,6 +41,7 @@ class Parser {
   readonly #fault: Fault
   #at = 0
   #keys = 0
+  #values = 0
 
   constructor(source: string, fault: Fault) {
     this.#text = source
@@ -77,6 +79,8 @@ class Parser {
   }
 
   #value(depth: number): Json {
+    this.#values += 1
+    if (this.#values > MAX_VALUES) this.#no('too many values')
     switch (this.#token()) {
       case '{':
         return this.#object(depth + 1)

@@ -4,6 +4,12 @@ import { Refused } from './refused.ts'
 
 const MAX_DEPTH = 32
 const MAX_KEYS = 10_000
+const MAX_VALUES = 1_000_000
+
+interface Seen {
+  keys: number
+  values: number
+}
 const UNSAFE_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
 const no = (why: string): never => {
@@ -13,7 +19,7 @@ const no = (why: string): never => {
 /** MessagePack in the JSON data model: string keys, no ext, no bin, no NaN, no duplicates. */
 export function parseMsgpack(bytes: Uint8Array): Json {
   const at = cursor(bytes, 'payload')
-  const value = readValue(at, 0, { keys: 0 })
+  const value = readValue(at, 0, { keys: 0, values: 0 })
   at.end()
   return value
 }
@@ -23,7 +29,9 @@ function view(at: Cursor, length: number): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, length)
 }
 
-function readValue(at: Cursor, depth: number, seen: { keys: number }): Json {
+function readValue(at: Cursor, depth: number, seen: Seen): Json {
+  seen.values += 1
+  if (seen.values > MAX_VALUES) no('too many values')
   const lead = at.byte()
   if (lead < 0x80) return lead
   if (lead < 0x90) return readMap(at, lead & 0x0f, depth + 1, seen)
@@ -90,19 +98,21 @@ function readString(at: Cursor, length: number): string {
   return text(at.take(length), 'payload')
 }
 
-function readArray(at: Cursor, length: number, depth: number, seen: { keys: number }): Json[] {
+function readArray(at: Cursor, length: number, depth: number, seen: Seen): Json[] {
   if (depth > MAX_DEPTH) no('nested too deeply')
   if (length > at.left) no('more items than bytes')
   return Array.from({ length }, () => readValue(at, depth, seen))
 }
 
-function readMap(at: Cursor, length: number, depth: number, seen: { keys: number }): JsonMap {
+function readMap(at: Cursor, length: number, depth: number, seen: Seen): JsonMap {
   if (depth > MAX_DEPTH) no('nested too deeply')
   seen.keys += length
   if (seen.keys > MAX_KEYS || length > at.left) no('too many keys')
   const found = new Map<string, Json>()
   for (let index = 0; index < length; index += 1) {
     const key = readValue(at, depth, seen)
+    // Read like a value, and none.
+    seen.values -= 1
     if (typeof key !== 'string') return no('a key that is no string')
     if (found.has(key) || UNSAFE_KEYS.has(key)) no(`key ${key}`)
     found.set(key, readValue(at, depth, seen))

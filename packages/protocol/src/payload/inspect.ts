@@ -1,5 +1,5 @@
 import { isHermesError } from '../errors/hermes-error.ts'
-import { isForbiddenKey, MAX_DEPTH, MAX_INTEGER, MAX_KEYS, MAX_PAYLOAD_BYTES } from './limits.ts'
+import { isForbiddenKey, MAX_DEPTH, MAX_INTEGER, MAX_KEYS, MAX_PAYLOAD_BYTES, MAX_VALUES } from './limits.ts'
 import { invalidPayload, payloadTooLarge } from './refusal.ts'
 
 /** A JSON number from here on is written with an exponent, so that it is no longer spelled as an integer. */
@@ -12,6 +12,7 @@ interface Walk {
   /** A lower bound of the encoded size, so that a small graph that unfolds into a huge text is stopped early. */
   size: number
   keys: number
+  values: number
   /** The way to the value in hand; only as much of it as the depth says is current. */
   readonly trail: (string | number)[]
 }
@@ -29,7 +30,7 @@ interface InspectOptions {
  */
 export function inspect(value: unknown, options: InspectOptions = {}): void {
   const { limit = MAX_PAYLOAD_BYTES, checkStrings = false } = options
-  const walk: Walk = { root: value, limit, checkStrings, size: 0, keys: 0, trail: [] }
+  const walk: Walk = { root: value, limit, checkStrings, size: 0, keys: 0, values: 0, trail: [] }
   try {
     if (value !== undefined) visit(value, 0, walk)
   } catch (error) {
@@ -41,6 +42,7 @@ export function inspect(value: unknown, options: InspectOptions = {}): void {
 
 function visit(value: unknown, depth: number, walk: Walk): void {
   if (++walk.size > walk.limit) throw payloadTooLarge(walk.limit)
+  if (++walk.values > MAX_VALUES) refuse(walk, depth, `more than ${MAX_VALUES} values`)
   switch (typeof value) {
     case 'string':
       visitString(value, depth, walk)

@@ -1,4 +1,4 @@
-import { MAX_DEPTH, MAX_KEYS } from './limits.ts'
+import { MAX_DEPTH, MAX_KEYS, MAX_VALUES } from './limits.ts'
 
 /** Where and why a text is refused; `offset` in bytes. */
 interface ScanFault {
@@ -18,6 +18,7 @@ export const ISSUES = {
   integer: 'an integer is beyond ±(2^53 − 1) and would be rounded; send it as a string',
   depth: `more than ${MAX_DEPTH} levels of nesting`,
   keys: `more than ${MAX_KEYS} keys`,
+  values: `more than ${MAX_VALUES} values`,
 } as const
 
 const QUOTE = 0x22
@@ -33,18 +34,20 @@ const ZERO = 0x30
 const NINE = 0x39
 
 /**
- * Reads JSON without building anything: the whole grammar, nesting, number of keys, surrogates and size of integers,
+ * Reads JSON without building anything: the whole grammar, nesting, number of keys and values, surrogates and size of integers,
  * before a parser allocates for it. Gives the number of keys as written, or the fault. UTF-8, duplicate and forbidden
  * keys are left to whoever builds the values.
  */
 export function scanJson(bytes: Uint8Array): number | ScanFault {
   let at = 0
   let keys = 0
+  let values = 0
   let depth = 0
   // One bit a level: 1 is an object, 0 a list. 32 levels fit.
   let objects = 0
   for (;;) {
     at = skipSpace(bytes, at)
+    if (++values > MAX_VALUES) return { offset: at, issue: ISSUES.values }
     const byte = bytes[at] as number
     let open = false
     if (byte === QUOTE) {

@@ -19,8 +19,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * The bytes of plain data. An undefined property is left out, undefined as a whole is null, -0 is 0. All else that
  * JSON cannot carry throws `INVALID_PAYLOAD` with its place: undefined in a list, bigint, symbol, function, NaN and
  * infinities, integers beyond ±(2^53 − 1) (as far as JSON spells them out: below 10^21), class instances such as Date
- * and Map, cycles, lone surrogates, forbidden keys, more than 32 levels or 10,000 keys. Properties under symbols are
- * not data and are left out. Throws `PAYLOAD_TOO_LARGE` over `maxBytes`.
+ * and Map, cycles, lone surrogates, forbidden keys, more than 32 levels, 10,000 keys or 1,000,000 values. Properties
+ * under symbols are not data and are left out. Throws `PAYLOAD_TOO_LARGE` over `maxBytes`.
  */
 export function encodeJson(value: unknown, options: EncodeOptions = {}): Uint8Array {
   const limit = options.maxBytes ?? MAX_PAYLOAD_BYTES
@@ -41,7 +41,7 @@ function plainText(value: unknown, limit: number): string {
 
 /**
  * Reads JSON strictly: valid UTF-8, no duplicate or forbidden key, no lone surrogate (also not by escapes), at most 32
- * levels and 10,000 keys, no integer beyond ±(2^53 − 1). A number with a fraction or an exponent is a double, refused
+ * levels, 10,000 keys and 1,000,000 values, no integer beyond ±(2^53 − 1). A number with a fraction or an exponent is a double, refused
  * if it overflows; -0 becomes 0. Throws `INVALID_PAYLOAD` with the place.
  */
 export function decodeJson(bytes: Uint8Array): JsonValue {

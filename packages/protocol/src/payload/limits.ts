@@ -4,6 +4,12 @@ export const MAX_DEPTH = 32
 /** Most keys of all objects of a payload together: what a duplicate check and a policy walk may cost. */
 export const MAX_KEYS = 10_000
 
+/**
+ * Most values of a payload together, containers and what is in them: a container of two bytes takes twenty and more in memory, so
+ * that bytes alone bound nothing. A million is an embedding of a long book, or a table that belongs into a file.
+ */
+export const MAX_VALUES = 1_000_000
+
 /** Largest payload, bytes: what a stream may carry when an envelope is too small for it. */
 export const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
 

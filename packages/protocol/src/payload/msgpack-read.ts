@@ -1,4 +1,4 @@
-import { isForbiddenKey, MAX_DEPTH, MAX_KEYS } from './limits.ts'
+import { isForbiddenKey, MAX_DEPTH, MAX_KEYS, MAX_VALUES } from './limits.ts'
 import { invalidPayload } from './refusal.ts'
 import type { JsonValue } from './value.ts'
 
@@ -25,6 +25,7 @@ class Reader {
   readonly #trail: (string | number)[] = []
   #at = 0
   #keys = 0
+  #values = 0
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
@@ -32,6 +33,7 @@ class Reader {
   }
 
   value(depth: number): JsonValue {
+    if (++this.#values > MAX_VALUES) this.#refuse(depth, `more than ${MAX_VALUES} values`)
     const head = this.#view.getUint8(this.#take(1, depth))
     if (head < 0x80) return head
     if (head < 0x90) return this.#map(head & 0x0f, depth)

@@ -17,8 +17,8 @@ export function encodeMsgpack(value: unknown, options: EncodeOptions = {}): Uint
 
 /**
  * Reads MessagePack strictly, as far as it carries JSON data: string keys only, no bin, no ext, no NaN or infinity,
- * integers within ±(2^53 − 1), valid UTF-8, no duplicate or forbidden key, at most 32 levels and 10,000 keys, nothing
- * after the value. -0 becomes 0. Throws `INVALID_PAYLOAD` with the place.
+ * integers within ±(2^53 − 1), valid UTF-8, no duplicate or forbidden key, at most 32 levels, 10,000 keys and 1,000,000
+ * values, nothing after the value. -0 becomes 0. Throws `INVALID_PAYLOAD` with the place.
  */
 export function decodeMsgpack(bytes: Uint8Array): JsonValue {
   return readMsgpack(bytes)

@@ -49,6 +49,7 @@ describe('decodeJson refuses, and names the place', () => {
     ['33 levels', nested(33), `${'/0'.repeat(32)}`, /32 levels/],
     ['10,001 keys', keyed(10_001), '/k10000', /10000 keys/],
     ['10,001 keys of as many objects', `[${'{"a":1},'.repeat(10_000)}{"a":1}]`, '/10000/a', /10000 keys/],
+    ['1,000,001 values', `[${'[],'.repeat(999_999)}[]]`, '/999999', /1000000 values/],
   ]
   it.each(rows)('%s', (_, text, path, issue) => {
     const error = refusalOf(() => decodeJson(typeof text === 'string' ? bytesOf(text) : text))

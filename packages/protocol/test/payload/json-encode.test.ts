@@ -75,7 +75,8 @@ describe.each(['application/json', 'application/msgpack'] as const)(
     it('a small graph that unfolds into a huge payload, early', () => {
       let bomb: unknown = [0]
       for (let i = 0; i < 30; i++) bomb = [bomb, bomb]
-      expect(refusalOf(() => encodePayload(type, bomb, { maxBytes: 1 << 20 })).code).toBe('PAYLOAD_TOO_LARGE')
+      expect(refusalOf(() => encodePayload(type, bomb, { maxBytes: 1 << 19 })).code).toBe('PAYLOAD_TOO_LARGE')
+      expect(refusalOf(() => encodePayload(type, bomb)).message).toMatch(/1000000 values/)
       const text = 'x'.repeat(1 << 20)
       expect(refusalOf(() => encodePayload(type, new Array(5000).fill(text))).code).toBe('PAYLOAD_TOO_LARGE')
     })

@@ -31,6 +31,7 @@ describe('decodeMsgpack refuses, and names the place', () => {
     ['a string that claims four gigabytes', hex('db ff ff ff ff'), '', /end within/],
     ['33 levels', new Uint8Array([...new Array(32).fill(0x91), 0x90]), '/0'.repeat(32), /32 levels/],
     ['too many keys', encode(Array.from({ length: 10_001 }, () => ({ k: 1 }))), '/10000', /10000 keys/],
+    ['too many values', encode(new Array(1_000_000).fill(0)), '/999999', /1000000 values/],
   ]
   it.each(rows)('%s', (_, bytes, path, issue) => {
     const error = refusalOf(() => decodeMsgpack(bytes))

@@ -50,6 +50,7 @@ export function referenceJson(bytes: Uint8Array): unknown {
     .map((point) => String.fromCodePoint(point))
     .join('')
   let keys = 0
+  let values = 0
   const match = (form: RegExp): string | undefined => {
     const found = form.exec(rest)?.[0]
     if (found !== undefined) rest = rest.slice(found.length)
@@ -75,6 +76,7 @@ export function referenceJson(bytes: Uint8Array): unknown {
     return value
   }
   const value = (depth: number): unknown => {
+    if (++values > 1_000_000) no('values')
     space()
     const string = text()
     if (string !== undefined) return string
@@ -119,6 +121,7 @@ export function referenceJson(bytes: Uint8Array): unknown {
 export function referenceMsgpack(bytes: Uint8Array): unknown {
   let at = 0
   let keys = 0
+  let values = 0
   const take = (count: number): Uint8Array => {
     if (at + count > bytes.length) no('short')
     at += count
@@ -142,6 +145,7 @@ export function referenceMsgpack(bytes: Uint8Array): unknown {
     return undefined
   }
   const value = (depth: number): unknown => {
+    if (++values > 1_000_000) no('values')
     const head = Number(unsigned(1))
     const string = textBy(head)
     if (string !== undefined) return string

@@ -56,6 +56,8 @@ const NESTED = (levels: number): Pieces => [
   { repeat: '5d', times: levels },
 ]
 /** A list of objects of one key each. */
+/** One list and what is in it. */
+const VALUES = (count: number): Pieces => [hexOf('['), { repeat: hexOf('0,'), times: count - 2 }, hexOf('0]')]
 const KEYS = (count: number): Pieces => ['5b', { repeat: hexOf('{"a":0},'), times: count - 1 }, hexOf('{"a":0}]')]
 
 const REFUSED: readonly (readonly [string, string | Uint8Array])[] = [
@@ -133,6 +135,7 @@ export function jsonPayloadVectors(): Vector {
       }),
       { name: '32 levels', bytes: NESTED(32) },
       { name: '10,000 keys', bytes: KEYS(10_000) },
+      { name: '1,000,000 values', bytes: VALUES(1_000_000) },
     ],
     refused: [
       ...REFUSED.map(([name, bytes]) => ({
@@ -142,6 +145,7 @@ export function jsonPayloadVectors(): Vector {
       })),
       { name: '33 levels', bytes: NESTED(33), code: 'INVALID_PAYLOAD' },
       { name: '10,001 keys', bytes: KEYS(10_001), code: 'INVALID_PAYLOAD' },
+      { name: '1,000,001 values', bytes: VALUES(1_000_001), code: 'INVALID_PAYLOAD' },
     ],
   }
 }

@@ -85,6 +85,11 @@ const REFUSED: readonly (readonly [string, string])[] = [
 
 const NESTED = (levels: number): Pieces => [{ repeat: '91', times: levels - 1 }, '90']
 const number = (count: number) => count.toString(16).padStart(4, '0')
+/** One list and what is in it. */
+const VALUES = (count: number): Pieces => [
+  `dd${(count - 1).toString(16).padStart(8, '0')}`,
+  { repeat: '00', times: count - 1 },
+]
 const KEYS = (count: number): Pieces => [`dc${number(count)}`, { repeat: '81a16100', times: count }]
 
 export function msgpackPayloadVectors(): Vector {
@@ -98,11 +103,13 @@ export function msgpackPayloadVectors(): Vector {
       }),
       { name: '32 levels', bytes: NESTED(32) },
       { name: '10,000 keys', bytes: KEYS(10_000) },
+      { name: '1,000,000 values', bytes: VALUES(1_000_000) },
     ],
     refused: [
       ...REFUSED.map(([name, bytes]) => ({ name, bytes, code: 'INVALID_PAYLOAD' })),
       { name: '33 levels', bytes: NESTED(33), code: 'INVALID_PAYLOAD' },
       { name: '10,001 keys', bytes: KEYS(10_001), code: 'INVALID_PAYLOAD' },
+      { name: '1,000,001 values', bytes: VALUES(1_000_001), code: 'INVALID_PAYLOAD' },
     ],
   }
 }
