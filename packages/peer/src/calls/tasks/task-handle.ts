@@ -217,7 +217,10 @@ class RemoteTask implements TaskHandle {
     timeoutMs: number,
   ): Promise<T> {
     const { reach, ask, task } = this.#options
-    const link = await reach(this.agent, signal)
+    const link = await reach(this.agent, signal).catch((cause: unknown) => {
+      // Whatever is wrong with the way there says nothing of the task: it may be right the next time.
+      throw new HermesError('PEER_UNREACHABLE', { message: `${this.agent}: ${HermesError.from(cause).message}`, cause })
+    })
     return read((await ask(link, capability, input, { timeoutMs, signal, traceId: task.traceId })) as JsonValue)
   }
 
