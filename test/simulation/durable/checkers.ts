@@ -50,8 +50,11 @@ export const ownersAreTold: DurableChecker = ({ tasks, healedAt }) => {
   for (const task of tasks) {
     if (task.orphaned || task.refused !== undefined) continue
     const [first] = task.ends
-    if (!first) broken.push(`${task.id} (${task.taskId ?? 'not handed over'}): its owner was never told how it ended`)
-    else if (first.at > healedAt + DRAIN_MS) {
+    if (!first) {
+      const why = task.notTold === undefined ? '' : `, but ${task.notTold}`
+      broken.push(`${task.id} (${task.taskId ?? 'not handed over'}): its owner was never told how it ended${why}`)
+    }
+    if (first && first.at > healedAt + DRAIN_MS) {
       broken.push(`${task.id}: its owner was told ${Math.round(first.at - healedAt)} ms after everything had healed`)
     }
   }

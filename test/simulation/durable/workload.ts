@@ -33,6 +33,8 @@ export interface MadeTask {
   acknowledged: boolean
   /** Why it was not taken at all. */
   refused: string | undefined
+  /** What its owner was told instead of its end, when following it failed: nothing may do that. */
+  notTold: string | undefined
   /** The owner's process died before it was handed over or refused. */
   orphaned: boolean
   /** Ends that its owner was told, in any life, with when. */
@@ -79,6 +81,7 @@ export function submitTask(peer: Peer, context: TaskContext, to?: string): void 
     agent: undefined,
     acknowledged: false,
     refused: undefined,
+    notTold: undefined,
     orphaned: false,
     ends: [],
     followed: [],
@@ -127,6 +130,6 @@ export function follow(handle: TaskHandle<(typeof TASKS)[TaskEffects]>, made: Ma
   told().catch((thrown: unknown) => {
     const { code } = HermesError.from(thrown)
     if (code === 'CANCELLED') made.ends.push({ state: 'withdrawn', at: context.now() })
-    else if (code !== 'STOPPED') made.refused = code
+    else if (code !== 'STOPPED') made[handle.acknowledged ? 'notTold' : 'refused'] = code
   })
 }

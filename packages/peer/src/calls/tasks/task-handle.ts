@@ -263,8 +263,14 @@ class RemoteTask implements TaskHandle {
     const { agentId, holder } = task
     try {
       return await reach(agentId, signal)
-    } catch (error) {
-      if (signal.aborted || holder === undefined) throw error
+    } catch (cause) {
+      if (signal.aborted) throw cause
+      // Whatever is wrong with the way there says nothing of the task: it may be right the next time.
+      const error = new HermesError('PEER_UNREACHABLE', {
+        message: `${agentId}: ${HermesError.from(cause).message}`,
+        cause,
+      })
+      if (holder === undefined) throw error
       return reach(holder, signal).catch(() => Promise.reject(error))
     }
   }
