@@ -215,8 +215,11 @@ export const DEFAULTS = {
   latencySamples: 64,
   /** Weight of the newest call in the moving success rate. */
   successWeight: 0.1,
-  /** Score difference that counts as equal when two are drawn. */
-  nearEqual: 0.05,
+  /**
+   * Score difference that counts as equal when two are drawn: 20 points of load. Reports of equal agents differ by up to that by
+   * chance, and each difference that counts sends one of them no calls until the next report.
+   */
+  nearEqual: 0.08,
   /** Share of the calls that go to agents with fewer than `provenCalls` from here, while others are there. */
   newcomerShare: 0.05,
   provenCalls: 10,

@@ -15,6 +15,8 @@ export interface Places {
   remove(turn: Turn): boolean
   readonly running: number
   readonly waiting: number
+  /** Places taken times how long, since the beginning: what it has grown by, divided by the time, is the mean. */
+  readonly busyMs: number
 }
 
 /** `most`: handlers at the same time, infinite where nothing bounds them. */
@@ -26,8 +28,14 @@ export function createPlaces({
   queue: Parameters<typeof createAgeingQueue>[0]
 }): Places {
   const line: AgeingQueue<Turn> = createAgeingQueue(queue)
-  let running = 0
+  let [running, busyMs, since] = [0, 0, queue.clock.monotonic()]
+  const count = (): void => {
+    const now = queue.clock.monotonic()
+    busyMs += running * (now - since)
+    since = now
+  }
   const begin = (turn: Turn): void => {
+    count()
     running++
     turn.start()
   }
@@ -41,6 +49,7 @@ export function createPlaces({
       return false
     },
     leave() {
+      count()
       running--
       while (running < most) {
         const next = line.shift()
@@ -54,6 +63,10 @@ export function createPlaces({
     },
     get waiting() {
       return line.size
+    },
+    get busyMs() {
+      count()
+      return busyMs
     },
   }
 }

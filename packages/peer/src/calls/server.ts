@@ -23,7 +23,7 @@ import { handlerContext } from './handler-context.ts'
 import { idsOf, isThenable, Job, type Provided } from './job.ts'
 import type { JobSink, StreamingJob } from './job-sink.ts'
 import { createJobs, type Jobs } from './jobs.ts'
-import { type Load, loadOf } from './load.ts'
+import { createLoadMeter, type Load } from './load.ts'
 import { checkNullish } from './nullish.ts'
 import { bounded, codeOf, errorOutcome } from './outcomes.ts'
 import { createPlaces } from './places.ts'
@@ -84,11 +84,14 @@ class CallServer implements Server {
   readonly #success
   readonly #responder: Responder
   readonly #unqueued: Unqueued
+  readonly #readLoad
   #draining = false
 
   constructor(options: ServerOptions) {
     this.#options = options
     this.#success = createSuccessRate(options)
+    const { clock, tunables } = options
+    this.#readLoad = createLoadMeter({ clock, mostOfAll: tunables.inFlightPerNode, spanMs: tunables.presenceMs * 0.9 })
     this.#responder = createResponder(options)
     this.#unqueued = createUnqueued({ ...options, responder: this.#responder })
   }
@@ -236,7 +239,7 @@ class CallServer implements Server {
   }
 
   load(): Load {
-    return loadOf(this.#provided.values(), this.#options.tunables.inFlightPerNode)
+    return this.#readLoad(this.#provided.values())
   }
 
   drain(): { ended: Promise<void>; handedBack: number } {

@@ -29,8 +29,10 @@ export function scoreOf(
   const p50 = measured.p50Ms ?? NEWCOMER_P50_MS
   const own = Math.min(1, measured.calls / provenCalls)
   const success = own * measured.success + (1 - own) * Math.min(reportedSuccess, 1)
-  return 0.4 * (1 - load / 100) + 0.3 * (1 - Math.min(p50 / 1000, 1)) + 0.2 * success + (affine ? 0.1 : 0)
+  return 0.4 * (1 - load / 100) + latencyPart(p50) + 0.2 * success + (affine ? 0.1 : 0)
 }
+
+const latencyPart = (p50Ms: number): number => 0.3 * (1 - Math.min(p50Ms / 1000, 1))
 
 /** One that may be asked. */
 export interface Scored {
@@ -74,26 +76,34 @@ function orderEquals(
 ): Scored[] {
   const sorted = scored.toSorted((a, b) => b.score - a.score || costOf(a) - costOf(b))
   if (sorted.length <= 1) return sorted
-  const newcomers = sorted.filter(({ facts }) => facts.measured.calls < tunables.provenCalls)
-  const proven = sorted.filter(({ facts }) => facts.measured.calls >= tunables.provenCalls)
+  const isNew = ({ facts }: Scored) => facts.measured.calls < tunables.provenCalls
+  const calls = sorted.reduce((sum, { facts }) => sum + facts.measured.calls, 0)
+  // Who has hardly called anybody knows nobody better: the first one that answered would get everything.
+  const young = calls < 2 * tunables.provenCalls * sorted.length
+  const newcomers = young ? [] : sorted.filter(isNew)
+  const proven = sorted.filter((item) => !newcomers.includes(item))
   let first: Scored
-  if (newcomers.length > 0 && proven.length > 0 && random.next() < tunables.newcomerShare) {
+  if (newcomers.length > 0 && (proven.length === 0 || random.next() < tunables.newcomerShare)) {
     first = draw(newcomers, evenly, random)
   } else {
     // However well a newcomer looks, it has no more than its share.
-    const pool = proven.length > 0 ? proven : sorted
-    const best = pool[0] as Scored
-    const equals = pool.filter(({ score }) => best.score - score <= tunables.nearEqual)
+    const score = young ? hopeful(proven) : ({ score }: Scored) => score
+    const best = proven.reduce((most, item) => Math.max(most, score(item)), Number.NEGATIVE_INFINITY)
+    const equals = proven.filter((item) => best - score(item) <= tunables.nearEqual)
     const size = sizes(equals)
     const one = draw(equals, size, random)
     const other = draw(equals, size, random)
     first = lessBusy(one, other, size)
   }
-  const rest = sorted.filter((item) => item !== first)
-  return proven.length === 0 ? [first, ...rest] : [first, ...rest.filter(isIn(proven)), ...rest.filter(isIn(newcomers))]
+  return [first, ...proven.filter((item) => item !== first), ...newcomers.filter((item) => item !== first)]
 }
 
-const isIn = (list: readonly Scored[]) => (item: Scored) => list.includes(item)
+/** The score of an agent of which no latency is known as if it were as fast as the fastest. */
+function hopeful(items: readonly Scored[]): (item: Scored) => number {
+  const fastest = items.reduce((least, { facts }) => Math.min(least, facts.measured.p50Ms ?? least), NEWCOMER_P50_MS)
+  return ({ score, facts }) =>
+    facts.measured.p50Ms === undefined ? score + latencyPart(fastest) - latencyPart(NEWCOMER_P50_MS) : score
+}
 
 /** How much it can do at a time, beside the others; who does not say counts as the mean of those who do. */
 type Size = (item: Scored) => number
@@ -115,9 +125,12 @@ function draw(items: readonly Scored[], size: Size, random: Random): Scored {
   return items.at(-1) as Scored
 }
 
+/** The first that was drawn, unless the other is less busy, and still is with one call more: places are no fractions. */
 function lessBusy(one: Scored, other: Scored, size: Size): Scored {
-  const [busy, otherBusy] = [one, other].map((item) => item.facts.measured.inFlight / size(item)) as [number, number]
-  if (busy !== otherBusy) return busy < otherBusy ? one : other
+  const busy = (item: Scored, more: number) => (item.facts.measured.inFlight + more) / size(item)
+  if (busy(one, 0) !== busy(other, 0)) {
+    return busy(other, 0) < busy(one, 0) && busy(other, 0.5) < busy(one, 0.5) ? other : one
+  }
   // The draw has favoured the larger one already; of equals in size the better and the cheaper one goes first.
   if (size(one) !== size(other)) return one
   if (one.score !== other.score) return one.score > other.score ? one : other
