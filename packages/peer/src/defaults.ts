@@ -136,9 +136,16 @@ export const DEFAULTS = {
   stallMs: 3 * SECOND,
   /** The one ticker of a node. */
   tickMs: SECOND,
-  /** Bytes waiting in one link before it counts as blocked. */
-  linkBufferBytes: 8 * MiB,
-  /** A link that takes nothing for this long is cut. */
+  /**
+   * Bytes of frames that wait in one link although it says that it is blocked, before it is cut. Calls and answers wait before
+   * it, unsigned; only what cannot wait there comes to this: heartbeats, cancels, what is handed on.
+   */
+  linkBufferBytes: 32 * MiB,
+  /** Bytes received on one link that wait to be handled, before its sender is held back; it goes on below half of that. */
+  linkReadBytes: 2 * MiB,
+  /** Bytes left in the transport of a link that closes: half of what its write buffer takes. */
+  lastWordsBytes: 8 * MiB,
+  /** A link whose transport gives off not one byte of what waits for this long is cut; a slow reader takes its time. */
   writeStallMs: 10 * SECOND,
   /** Of two links of one pair the newer stays when the older is older than this: its dialler had none. */
   twoLinksMs: 5 * SECOND,
