@@ -54,6 +54,11 @@ export const DEFAULTS = {
   inFlightPerNode: 4096,
   /** Calls that wait for a place, per peer; then `QUEUE_FULL`. */
   outboxPerPeer: 1000,
+  /**
+   * Answers that wait for one link, before it is cut: as many as a sender may have ids remembered, so that nobody who reads
+   * comes to it.
+   */
+  answersWaiting: 10_000,
   /** Waiting work gains one level of priority per this time. */
   priorityAgeMs: 10 * SECOND,
   /** A person comes back within this time; whoever needs longer asks for a lease. */

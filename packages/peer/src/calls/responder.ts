@@ -59,7 +59,7 @@ export function createResponder(options: ResponderOptions): Responder {
         to: to.sender.agent_id,
       }
       if (large().needed(link, draft)) large().answer(link, draft, arrived ?? (() => undefined))
-      else outbox.write(link, draft, arrived)
+      else outbox.answer(link, draft, arrived)
     } catch (error) {
       telemetry.emit('listener.failed', { where: 'answer', cause: error })
     }

@@ -5,6 +5,16 @@ import type { Channel } from '../network/network.ts'
 import type { ByteQueue } from './byte-queue.ts'
 import type { Remote } from './remote.ts'
 
+/** What becomes of a frame; at most one of the two is called, once. */
+export interface Receipt {
+  /** The other side has told that it received it. */
+  arrived?: (() => void) | undefined
+  /** The link has ended, and nobody knows whether it arrived. */
+  lost?: ((reason: HermesError) => void) | undefined
+  /** Bytes that are kept for the sake of `lost`. Default 0. */
+  keeps?: number | undefined
+}
+
 /** The authenticated, long-lived connection to one other peer. */
 export interface Link {
   readonly id: string
@@ -29,8 +39,8 @@ export interface Link {
   violations: number
   /** Measured clock offset, refreshed by heartbeats. */
   offsetMs: number
-  /** Writes a whole frame; `arrived` is called once the other side has told that it received it. */
-  send(frame: Uint8Array, arrived?: () => void): void
+  /** Writes a whole frame. */
+  send(frame: Uint8Array, receipt?: Receipt): void
   /** The other side has received so many of our frames. */
   receipt(count: number): void
   /** Starts silence and stall over, after a stall of our own. */
@@ -55,6 +65,8 @@ export interface LinkEvents {
 const SLICE = 8
 /** Receipts awaited per link; older ones are given up, their records stay unsettled until they expire. */
 const MOST_RECEIPTS = 20_000
+/** Bytes kept for frames without a receipt, per link: an honest peer tells after each 2 MiB. Older ones are given up. */
+const MOST_KEPT = 32 * 1024 * 1024
 
 export interface LinkOptions {
   readonly id: string
@@ -122,7 +134,8 @@ class ChannelLink implements Link {
   #movedAt = 0
   #sent = 0
   #received = 0
-  #receipts: { count: number; arrived: () => void }[] = []
+  #receipts: { count: number; receipt: Receipt }[] = []
+  #kept = 0
   #framesSinceReceipt = 0
   #bytesSinceReceipt = 0
   /** The channel has ended: nothing more can be sent, and what has come is still read. */
@@ -160,12 +173,13 @@ class ChannelLink implements Link {
     )
   }
 
-  send(frame: Uint8Array, arrived?: () => void): void {
+  send(frame: Uint8Array, receipt?: Receipt): void {
     if (this.state === 'closed') return
     this.#sent++
-    if (arrived) {
-      if (this.#receipts.length >= MOST_RECEIPTS) this.#receipts.shift()
-      this.#receipts.push({ count: this.#sent, arrived })
+    if (receipt) {
+      this.#receipts.push({ count: this.#sent, receipt })
+      this.#kept += receipt.keeps ?? 0
+      while (this.#receipts.length > MOST_RECEIPTS || this.#kept > MOST_KEPT) this.#settled()
     }
     if (this.#over) return
     if (this.#full) {
@@ -194,12 +208,10 @@ class ChannelLink implements Link {
       this.#received = count
       this.#moved()
     }
-    let done = 0
-    while (done < this.#receipts.length && (this.#receipts[done] as { count: number }).count <= count) {
-      ;(this.#receipts[done] as { arrived: () => void }).arrived()
-      done++
+    for (let next = this.#receipts[0]; next && next.count <= count; next = this.#receipts[0]) {
+      this.#settled()
+      next.receipt.arrived?.()
     }
-    if (done > 0) this.#receipts.splice(0, done)
   }
 
   forgiveSilence(): void {
@@ -320,6 +332,11 @@ class ChannelLink implements Link {
     this.#channel.resume()
   }
 
+  /** The oldest receipt is not awaited any more. */
+  #settled(): void {
+    this.#kept -= this.#receipts.shift()?.receipt.keeps ?? 0
+  }
+
   #moved(): void {
     this.#movedAt = this.#clock.monotonic()
   }
@@ -347,7 +364,10 @@ class ChannelLink implements Link {
     this.state = 'closed'
     this.#batch = []
     this.#waiting = []
+    const open = this.#receipts
     this.#receipts = []
+    this.#kept = 0
     this.#events.closed(this, reason, destroyed)
+    for (const { receipt } of open) receipt.lost?.(reason)
   }
 }
