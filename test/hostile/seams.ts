@@ -31,6 +31,9 @@ export function mistaking(network: Network, names: ReadonlyMap<string, string>):
     remotePeer: names.get(channel.remotePeer) ?? channel.remotePeer,
     remoteAddress: channel.remoteAddress,
     direction: channel.direction,
+    get unsentBytes() {
+      return channel.unsentBytes
+    },
     listen: (listener) => channel.listen(listener),
     send: (bytes) => channel.send(bytes),
     pause: () => channel.pause(),

@@ -52,6 +52,11 @@ export const DEFAULTS = {
   inFlightPerNode: 4096,
   /** Calls that wait for a place, per peer; then `QUEUE_FULL`. */
   outboxPerPeer: 1000,
+  /**
+   * Answers that wait for one link, before it is cut: as many as a sender may have ids remembered, so that nobody who reads
+   * comes to it.
+   */
+  answersWaiting: 10_000,
   /** Waiting work gains one level of priority per this time. */
   priorityAgeMs: 10 * SECOND,
   /** A person comes back within this time; whoever needs longer asks for a lease. */
@@ -138,9 +143,16 @@ export const DEFAULTS = {
   stallMs: 3 * SECOND,
   /** The one ticker of a node. */
   tickMs: SECOND,
-  /** Bytes waiting in one link before it counts as blocked. */
-  linkBufferBytes: 8 * MiB,
-  /** A link that takes nothing for this long is cut. */
+  /**
+   * Bytes of frames that wait in one link although it says that it is blocked, before it is cut. Calls and answers wait before
+   * it, unsigned; only what cannot wait there comes to this: heartbeats, cancels, what is handed on.
+   */
+  linkBufferBytes: 32 * MiB,
+  /** Bytes received on one link that wait to be handled, before its sender is held back; it goes on below half of that. */
+  linkReadBytes: 2 * MiB,
+  /** Bytes left in the transport of a link that closes: half of what its write buffer takes. */
+  lastWordsBytes: 8 * MiB,
+  /** A link whose transport gives off not one byte of what waits for this long is cut; a slow reader takes its time. */
   writeStallMs: 10 * SECOND,
   /** Of two links of one pair the newer stays when the older is older than this: its dialler had none. */
   twoLinksMs: 5 * SECOND,

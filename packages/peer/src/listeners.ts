@@ -1,6 +1,7 @@
 import { checkName } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
 import { checkListener } from './checks.ts'
+import type { Outside } from './outside.ts'
 import type { Telemetry } from './telemetry/events.ts'
 
 type Receive = (event: ReceivedEvent) => void
@@ -17,7 +18,7 @@ export interface Listeners {
   deliver(event: ReceivedEvent): void
 }
 
-export function createListeners({ telemetry }: { telemetry: Telemetry }): Listeners {
+export function createListeners({ telemetry, outside }: { telemetry: Telemetry; outside: Outside }): Listeners {
   const events = new Map<string, Set<Receive>>()
   const topics = new Map<string, { listeners: Set<Receive>; leave: () => void }>()
   const nothing = (): void => undefined
@@ -60,7 +61,7 @@ export function createListeners({ telemetry }: { telemetry: Telemetry }): Listen
       const listeners = event.kind === 'topic' ? topics.get(event.name)?.listeners : events.get(event.name)
       for (const listener of [...(listeners ?? [])]) {
         try {
-          listener(event)
+          outside(() => listener(event))
         } catch (cause) {
           telemetry.emit('listener.failed', { where: `event ${event.name}`, cause })
         }

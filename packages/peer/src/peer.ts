@@ -40,6 +40,7 @@ import { makeRequest, parseDeclared } from './make-request.ts'
 import { openSession } from './open-session.ts'
 import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
+import { createOutside } from './outside.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import type { Seams } from './seams.ts'
@@ -59,6 +60,7 @@ class AgentPeer implements Peer {
   readonly #settings: Settings
   readonly #seams: Seams
   readonly #telemetry
+  readonly #outside = createOutside()
   readonly #ledger = createLedger()
   readonly #provided = new Map<string, { contract: Capability; handler: Provided['handler'] }>()
   readonly #listeners: Listeners
@@ -73,8 +75,8 @@ class AgentPeer implements Peer {
     this.agentId = settings.agentId
     this.#settings = settings
     this.#seams = seams
-    this.#telemetry = createTelemetry({ clock: seams.clock })
-    this.#listeners = createListeners({ telemetry: this.#telemetry })
+    this.#telemetry = createTelemetry({ clock: seams.clock, outside: this.#outside })
+    this.#listeners = createListeners({ telemetry: this.#telemetry, outside: this.#outside })
     if (settings.messageLog) this.#stopLog = logMessages(this.#telemetry, settings.agentId, settings.messageLog)
   }
 
@@ -124,6 +126,7 @@ class AgentPeer implements Peer {
       ledger: this.#ledger,
       provided: this.#provided,
       deliver: (event) => this.#listeners.deliver(event),
+      outside: this.#outside,
     })
     try {
       this.#runtime = runtime
@@ -340,7 +343,7 @@ class AgentPeer implements Peer {
   watch(query: Query, report: (change: WatchChange) => void): () => void {
     checkQuery(query)
     checkListener(report, 'report')
-    return this.#running().directory.watch(query, report)
+    return this.#running().directory.watch(query, (change) => this.#outside(() => report(change)))
   }
 
   async manifest(agentId: string, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<Manifest> {

@@ -30,8 +30,11 @@ import { manifestFor } from './forwarding/manifest.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
 import { createReconnector } from './link/reconnect.ts'
+import { linkEvents } from './link-events.ts'
+import { detached } from './network/detached.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
+import type { Outside } from './outside.ts'
 import { createOwnManifest } from './own-manifest.ts'
 import { createBreaker } from './routing/breaker.ts'
 import { createIntents } from './routing/intent/intents.ts'
@@ -51,6 +54,7 @@ export interface RuntimeOptions {
   readonly provided: ReadonlyMap<string, { contract: Capability; handler: Provided['handler'] }>
   /** Hands an event to the user's listeners. */
   deliver(event: ReceivedEvent): void
+  readonly outside: Outside
 }
 
 /** All stages of one started peer, put together. */
@@ -78,7 +82,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { agentId, network: networkName, tunables } = settings
   const { clock, random, keys } = seams
   const common = { clock, random, tunables, telemetry }
-  const { key, trust, network, journal } = opened
+  const { key, trust, journal } = opened
+  const network = detached(opened.network, options.outside)
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
 
@@ -120,44 +125,22 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       nextSequence: (other) => outbox.nextSequence(other),
       seenEpoch: (other) => inbox.seenEpoch(other),
     },
-    events: {
-      up(link) {
-        let others = 0
-        for (const other of links.all()) if (other.remote.agentId === link.remote.agentId) others++
-        inbox.linked(link, others === 1)
-        reconnector.end(link.remote.agentId)
-        sessions.table.linked(link.remote.agentId, link.remote.epoch)
-        directory.linked(link)
-        tasks.linked(link.remote.agentId)
-      },
-      frame(link, body) {
-        inbox.receive(link, body)
-        keeper.received(link)
-      },
-      unblocked: (link) => outbox.unblocked(link),
-      down(link, reason, last) {
-        outbox.lost(link, reason)
-        const { agentId: other, epoch: life } = link.remote
-        if (reason.code === 'PEER_RESTARTED') {
-          // Its new link is there already: this is no disconnect, but the end of everything between us and its former life.
-          pending.disconnected(other, life, reason)
-          server.callerRestarted(other, life)
-          forwarding.restarted(other, life, reason)
-        }
-        if (last || reason.code === 'PEER_RESTARTED') streaming.lost(link, reason)
-        if (!last) return
-        pending.disconnected(other, life, reason)
-        server.callerLost(other)
-        forwarding.lost(other, reason)
-        const graceful = reason.code === 'STOPPED' || reason.details.orderly === true
-        directory.unlinked(other, graceful)
-        // The dialler comes back first: both at once would only make two links of which one is closed again.
-        if (!graceful && directory.get(other) && link.direction === 'outbound') {
-          reconnector.begin(other, clock.monotonic() - link.openedAt > tunables.reconnectStableMs)
-        }
-      },
-      duplicate,
-    },
+    events: linkEvents(() => ({
+      links,
+      outbox,
+      inbox,
+      pending,
+      server,
+      forwarding,
+      streaming,
+      sessions: sessions.table,
+      directory,
+      tasks,
+      keeper,
+      reconnector,
+      clock,
+      tunables,
+    })),
   })
 
   outbox = createOutbox({
@@ -169,6 +152,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ...common,
     maxEnvelopeBytes,
     sendFilter: seams.sendFilter,
+    unconfirmed(link, leaf, reason) {
+      // With the last link of an agent everything that waits for it has ended already.
+      if (!links.has(link.remote.agentId) || reason.code === 'PEER_RESTARTED') return
+      pending.find(leaf)?.lost(reason)
+      forwarding.unconfirmed(leaf, reason)
+    },
   })
   const ask = createAskRuntime({ outbox, pending, clock, random })
   const contexts = createContextRuntime({ agentId, clock, random, tunables, ask, directory: () => directory })
@@ -484,6 +473,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       reconnector.stop()
       keeper.stop()
       directory.stop()
+      outbox.flush()
       links.stop(reason)
       inbox.close()
       clock.clear(sweeping)

@@ -73,7 +73,7 @@ export function createResponder(options: ResponderOptions): Responder {
         to: to.sender.agent_id,
       }
       if (!large().needed(link, draft)) {
-        outbox.write(link, draft, arrived)
+        outbox.answer(link, draft, arrived)
         return
       }
       large().answer(neighbour, () => links.get(neighbour), draft, {

@@ -20,10 +20,11 @@ import {
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Link } from '../link/link.ts'
+import type { Link, Receipt } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { createWaitingRoom, type Waiting, type WaitingRoom } from './waiting-room.ts'
 
 /** An envelope before it is signed: that happens when it is written, so that what was cancelled before leaves no gap. */
 export interface Draft {
@@ -72,7 +73,15 @@ export interface Outbox {
    * waits; the returned function takes it back while it still waits.
    */
   post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void
-  /** Writes a frame of another agent's, which this one hands on; `arrived` as in `write`. */
+  /**
+   * Writes an answer as soon as the link takes it, or, when that link ends before the other side has told that it arrived, over
+   * another link of the same life of that agent. Without one it is dropped.
+   */
+  answer(link: Link, draft: Draft, arrived?: () => void): void
+  /**
+   * Writes a frame of another agent's, which this one hands on: a question now, an answer as `answer` does; `arrived` as in
+   * `write`.
+   */
   pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void
   /** Whether header and payload of it are more than an envelope holds, so that its payload travels in chunks. */
   isLarge(link: Link, draft: Draft): boolean
@@ -86,7 +95,11 @@ export interface Outbox {
   heartbeat(link: Link, reply: boolean): void
   nextSequence(agentId: string): number
   unblocked(link: Link): void
+  /** Another link of that agent has taken over: what still waits for this one goes there. */
+  retired(link: Link): void
   lost(link: Link, error: HermesError): void
+  /** Hands answers that still wait to their links, blocked or not, before these are closed. */
+  flush(): void
 }
 
 /** Whole-envelope faults of a simulation act here: between outbox and link, so that links count what they really carried. */
@@ -104,13 +117,11 @@ export interface OutboxOptions {
   readonly telemetry: Telemetry
   readonly maxEnvelopeBytes: number
   readonly sendFilter?: SendFilter | undefined
+  /** A link has ended, and whether what went over it under that leaf arrived, nobody knows. */
+  unconfirmed?(link: Link, leaf: string, reason: HermesError): void
 }
 
-interface Waiting {
-  draft: Draft
-  written(posted: Posted): void
-  failed(error: HermesError): void
-}
+const ANSWERS: ReadonlySet<MessageType> = new Set(['response', 'ack', 'error', 'end'])
 
 const NOTHING = new Uint8Array(0)
 /** As long as any. */
@@ -124,10 +135,11 @@ class EnvelopeOutbox implements Outbox {
   readonly #options: OutboxOptions
   /** Last sequence used, per agent ever written to: bounded by who is admitted, kept for life, as it may never fall back. */
   readonly #sequences = new Map<string, number>()
-  readonly #waiting = new Map<Link, Waiting[]>()
+  readonly #waiting: WaitingRoom
 
   constructor(options: OutboxOptions) {
     this.#options = options
+    this.#waiting = createWaitingRoom(options)
   }
 
   nextSequence(agentId: string): number {
@@ -135,6 +147,11 @@ class EnvelopeOutbox implements Outbox {
   }
 
   write(link: Link, draft: Draft, arrived?: () => void): Posted {
+    return this.#write(link, draft, arrived && { arrived })
+  }
+
+  /** Without `receipt`: that of a question. */
+  #write(link: Link, draft: Draft, receipt: Receipt | undefined): Posted {
     const { telemetry } = this.#options
     const to = link.remote.agentId
     // Before a sequence is spent: one that never arrives would hold up what comes after it.
@@ -155,11 +172,55 @@ class EnvelopeOutbox implements Outbox {
         traceId: draft.traceId,
       })
     }
-    this.#send(link, sealed.frame, arrived)
+    this.#send(link, sealed.frame, receipt ?? this.#questionOf(link, draft.type, sealed.leaf))
     return { leaf: sealed.leaf, bytes: sealed.frame.length }
   }
 
   pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void {
+    if (!ANSWERS.has(header.message_type)) {
+      this.#pass(link, frame, header, leaf, this.#questionOf(link, header.message_type, leaf))
+      return
+    }
+    this.#answer(link, header.priority, frame.length, arrived, (over, receipt) =>
+      this.#pass(over, frame, header, leaf, receipt),
+    )
+  }
+
+  answer(link: Link, draft: Draft, arrived?: () => void): void {
+    this.#answer(link, draft.priority ?? 3, draft.payload.length, arrived, (over, receipt) => {
+      try {
+        this.#write(over, draft, receipt)
+      } catch (cause) {
+        this.#options.telemetry.emit('listener.failed', { where: 'answer', cause })
+      }
+    })
+  }
+
+  /** `keeps`: bytes that are kept until it is known to have arrived. */
+  #answer(
+    link: Link,
+    priority: number,
+    keeps: number,
+    arrived: (() => void) | undefined,
+    write: (link: Link, receipt: Receipt) => void,
+  ): void {
+    const entry: Waiting = {
+      priority,
+      answer: true,
+      bytes: keeps,
+      write: (over) => write(over, { arrived, keeps, lost: () => this.#waiting.elsewhere(over, entry) }),
+      failed: () => undefined,
+    }
+    this.#waiting.add(link, entry)
+  }
+
+  /** Whoever waits for an answer must learn that it waits in vain. */
+  #questionOf(link: Link, type: MessageType, leaf: string): Receipt | undefined {
+    if (type !== 'request' && type !== 'submit' && type !== 'event') return undefined
+    return { lost: (reason) => this.#options.unconfirmed?.(link, leaf, reason) }
+  }
+
+  #pass(link: Link, frame: Uint8Array, header: Header, leaf: string, receipt: Receipt | undefined): void {
     const { telemetry } = this.#options
     if (telemetry.wants('envelope.sent')) {
       telemetry.emit('envelope.sent', {
@@ -174,7 +235,7 @@ class EnvelopeOutbox implements Outbox {
         traceId: header.trace_id,
       })
     }
-    this.#send(link, frame, arrived)
+    this.#send(link, frame, receipt)
   }
 
   isLarge(link: Link, draft: Draft): boolean {
@@ -216,35 +277,22 @@ class EnvelopeOutbox implements Outbox {
     draft: Draft,
     ends: { written(posted: Posted): void; failed(error: HermesError): void },
   ): () => void {
-    const queue = this.#waiting.get(link)
-    // `lost` has been here, or will be: nothing may begin to wait.
-    if (link.state === 'closed') {
-      ends.failed(closed(link))
-      return () => undefined
-    }
-    if (!link.blocked && !queue) {
-      this.#writeFor({ draft, ...ends }, link)
-      return () => undefined
-    }
-    const waiting = queue ?? []
-    if (waiting.length >= this.#options.tunables.outboxPerPeer) {
-      ends.failed(
-        new HermesError('QUEUE_FULL', {
-          message: `${waiting.length} messages wait to be sent to ${link.remote.agentId}`,
-        }),
-      )
-      return () => undefined
-    }
-    const entry: Waiting = { draft, ...ends }
-    const urgency = (item: Waiting) => item.draft.priority ?? 3
-    const before = waiting.findIndex((other) => urgency(other) < urgency(entry))
-    waiting.splice(before < 0 ? waiting.length : before, 0, entry)
-    this.#waiting.set(link, waiting)
-    return () => {
-      const left = this.#waiting.get(link)
-      const at = left?.indexOf(entry) ?? -1
-      if (at >= 0) left?.splice(at, 1)
-    }
+    return this.#waiting.add(link, {
+      priority: draft.priority ?? 3,
+      answer: false,
+      bytes: draft.payload.length,
+      write: (over) => {
+        let posted: Posted
+        try {
+          posted = this.write(over, draft)
+        } catch (error) {
+          ends.failed(HermesError.from(error))
+          return
+        }
+        ends.written(posted)
+      },
+      failed: ends.failed,
+    })
   }
 
   broadcast(topic: string, data: unknown, timeoutMs: number): { frame: Uint8Array; messageId: string } {
@@ -290,34 +338,29 @@ class EnvelopeOutbox implements Outbox {
   }
 
   unblocked(link: Link): void {
-    const waiting = this.#waiting.get(link)
-    if (!waiting) return
-    while (waiting.length > 0 && !link.blocked) this.#writeFor(waiting.shift() as Waiting, link)
-    if (waiting.length === 0) this.#waiting.delete(link)
+    this.#waiting.unblocked(link)
+  }
+
+  retired(link: Link): void {
+    this.#waiting.retired(link)
   }
 
   lost(link: Link, error: HermesError): void {
-    const waiting = this.#waiting.get(link)
-    this.#waiting.delete(link)
-    for (const entry of waiting ?? []) entry.failed(error)
+    this.#waiting.lost(link, error)
   }
 
-  #send(link: Link, frame: Uint8Array, arrived: (() => void) | undefined): void {
+  flush(): void {
+    this.#waiting.flush()
+  }
+
+  #send(link: Link, frame: Uint8Array, receipt: Receipt | undefined): void {
     const { sendFilter, links } = this.#options
     const to = link.remote.agentId
-    if (sendFilter) sendFilter(to, frame, (filtered) => (links.get(to) ?? link).send(filtered, arrived))
-    else link.send(frame, arrived)
-  }
-
-  #writeFor(entry: Waiting, link: Link): void {
-    let posted: Posted
-    try {
-      posted = this.write(link, entry.draft)
-    } catch (error) {
-      entry.failed(HermesError.from(error))
-      return
-    }
-    entry.written(posted)
+    if (sendFilter)
+      sendFilter(to, frame, (filtered) =>
+        (link.state === 'closed' ? (links.get(to) ?? link) : link).send(filtered, receipt),
+      )
+    else link.send(frame, receipt)
   }
 
   #header(draft: Draft, link?: Link): Omit<HeaderDraft, 'recipient' | 'sequence' | 'payload_sha256' | 'payload_size'> {

@@ -85,6 +85,8 @@ export interface Forwarding {
   readonly passOn: PassOn
   /** The last link of an agent is gone. */
   lost(agentId: string, reason: HermesError): void
+  /** Whether an attempt that was handed on arrived, nobody knows. */
+  unconfirmed(leaf: string, reason: HermesError): void
   /** An agent has begun a later life than `epoch`. */
   restarted(agentId: string, epoch: number, reason: HermesError): void
   /** Whether an answer of that agent is awaited here for somebody else. */
@@ -294,6 +296,11 @@ class HopForwarding implements Forwarding {
       if (links.has(agentId)) return
       for (const way of this.#ways.all()) if (way.back.agentId === agentId) this.#abandon(way)
     })
+  }
+
+  unconfirmed(leaf: string, reason: HermesError): void {
+    const way = this.#ways.get(leaf)
+    if (way) this.#broken(way, reason)
   }
 
   restarted(agentId: string, epoch: number, reason: HermesError): void {

@@ -5,6 +5,16 @@ import type { Channel } from '../network/network.ts'
 import type { ByteQueue } from './byte-queue.ts'
 import type { Remote } from './remote.ts'
 
+/** What becomes of a frame; at most one of the two is called, once. */
+export interface Receipt {
+  /** The other side has told that it received it. */
+  arrived?: (() => void) | undefined
+  /** The link has ended, and nobody knows whether it arrived. */
+  lost?: ((reason: HermesError) => void) | undefined
+  /** Bytes that are kept for the sake of `lost`. Default 0. */
+  keeps?: number | undefined
+}
+
 /** The authenticated, long-lived connection to one other peer. */
 export interface Link {
   readonly id: string
@@ -23,22 +33,22 @@ export interface Link {
   /** A heartbeat is due for its receipts. */
   readonly receiptDue: boolean
   readonly framesReceived: number
-  /** Since when the other side takes nothing, monotonic ms; undefined while it does. */
+  /** Since when the other side has taken nothing of what waits for it, monotonic ms; undefined while nothing waits. */
   readonly stalledAt: number | undefined
   /** Signed envelopes of this link that did not verify. */
   violations: number
   /** Measured clock offset, refreshed by heartbeats. */
   offsetMs: number
-  /** Writes a whole frame; `arrived` is called once the other side has told that it received it. */
-  send(frame: Uint8Array, arrived?: () => void): void
+  /** Writes a whole frame. */
+  send(frame: Uint8Array, receipt?: Receipt): void
   /** The other side has received so many of our frames. */
   receipt(count: number): void
-  /** Starts silence over, after a stall of our own. */
+  /** Starts silence and stall over, after a stall of our own. */
   forgiveSilence(): void
   sentReceipt(): void
-  /** Takes no new envelopes; closes once everything is written, at the latest after 5 s. */
+  /** Takes no new envelopes; what either side has under way on it is still written and read, until it is closed after 5 s. */
   retire(reason: HermesError): void
-  /** Ends the link after what is buffered has been written. */
+  /** Ends the link after what has come has been handled, and what is buffered has been handed to the transport. */
   close(reason: HermesError): void
   /** Resets it at once. */
   destroy(reason: HermesError): void
@@ -55,6 +65,8 @@ export interface LinkEvents {
 const SLICE = 8
 /** Receipts awaited per link; older ones are given up, their records stay unsettled until they expire. */
 const MOST_RECEIPTS = 20_000
+/** Bytes kept for frames without a receipt, per link: an honest peer tells after each 2 MiB. Older ones are given up. */
+const MOST_KEPT = 32 * 1024 * 1024
 
 export interface LinkOptions {
   readonly id: string
@@ -78,7 +90,7 @@ export function createLink(options: LinkOptions): DrivenLink {
   const link = new ChannelLink(options)
   return {
     link,
-    received: () => link.read(),
+    received: () => link.received(),
     drained: () => link.drained(),
     closed: (error) =>
       link.ended(
@@ -102,7 +114,6 @@ class ChannelLink implements Link {
   probes = 0
   probedAt = 0
   framesReceived = 0
-  stalledAt: number | undefined
   violations = 0
   offsetMs: number
 
@@ -112,16 +123,23 @@ class ChannelLink implements Link {
   readonly #tunables: Tunables
   readonly #events: LinkEvents
   #reading = false
+  #paused = false
   #batch: Uint8Array[] = []
   #waiting: Uint8Array[] = []
   #waitingBytes = 0
   #flushing = false
   #full = false
+  /** While full: bytes that the transport had left when it was last seen to take some, and when that was. */
+  #left = 0
+  #movedAt = 0
   #sent = 0
-  #receipts: { count: number; arrived: () => void }[] = []
+  #received = 0
+  #receipts: { count: number; receipt: Receipt }[] = []
+  #kept = 0
   #framesSinceReceipt = 0
   #bytesSinceReceipt = 0
-  #reason: HermesError | undefined
+  /** The channel has ended: nothing more can be sent, and what has come is still read. */
+  #over: HermesError | undefined
 
   constructor(options: LinkOptions) {
     this.id = options.id
@@ -141,23 +159,33 @@ class ChannelLink implements Link {
     return this.#full
   }
 
+  get stalledAt(): number | undefined {
+    if (!this.#full) return undefined
+    const left = this.#channel.unsentBytes
+    if (left < this.#left) this.#moved()
+    this.#left = left
+    return this.#movedAt
+  }
+
   get receiptDue(): boolean {
     return (
       this.#framesSinceReceipt >= this.#tunables.receiptFrames || this.#bytesSinceReceipt >= this.#tunables.receiptBytes
     )
   }
 
-  send(frame: Uint8Array, arrived?: () => void): void {
+  send(frame: Uint8Array, receipt?: Receipt): void {
     if (this.state === 'closed') return
     this.#sent++
-    if (arrived) {
-      if (this.#receipts.length >= MOST_RECEIPTS) this.#receipts.shift()
-      this.#receipts.push({ count: this.#sent, arrived })
+    if (receipt) {
+      this.#receipts.push({ count: this.#sent, receipt })
+      this.#kept += receipt.keeps ?? 0
+      while (this.#receipts.length > MOST_RECEIPTS || this.#kept > MOST_KEPT) this.#settled()
     }
+    if (this.#over) return
     if (this.#full) {
       this.#waiting.push(frame)
       this.#waitingBytes += frame.length
-      if (this.#waitingBytes > this.#tunables.linkBufferBytes * 4) {
+      if (this.#waitingBytes > this.#tunables.linkBufferBytes) {
         this.destroy(
           new HermesError('PEER_UNREACHABLE', { message: `${this.remote.agentId} does not read what is sent to it` }),
         )
@@ -176,17 +204,20 @@ class ChannelLink implements Link {
   }
 
   receipt(count: number): void {
-    let done = 0
-    while (done < this.#receipts.length && (this.#receipts[done] as { count: number }).count <= count) {
-      ;(this.#receipts[done] as { arrived: () => void }).arrived()
-      done++
+    if (count > this.#received) {
+      this.#received = count
+      this.#moved()
     }
-    if (done > 0) this.#receipts.splice(0, done)
+    for (let next = this.#receipts[0]; next && next.count <= count; next = this.#receipts[0]) {
+      this.#settled()
+      next.receipt.arrived?.()
+    }
   }
 
   forgiveSilence(): void {
     this.heardAt = this.#clock.monotonic()
     this.probes = 0
+    this.#moved()
   }
 
   sentReceipt(): void {
@@ -203,8 +234,15 @@ class ChannelLink implements Link {
 
   close(reason: HermesError): void {
     if (this.state === 'closed') return
+    try {
+      while (this.#next());
+    } catch (error) {
+      this.destroy(HermesError.from(error, 'MALFORMED'))
+    }
+    if ((this.state as string) === 'closed') return
     this.#flush()
-    this.#end(reason)
+    this.#handOver()
+    this.#end(this.#over ?? reason)
     void this.#channel.close().catch(() => undefined)
   }
 
@@ -214,29 +252,33 @@ class ChannelLink implements Link {
     this.#channel.abort(reason)
   }
 
+  received(): void {
+    this.read()
+    // What comes faster than it is handled waits at its sender; not so the rest of a frame that is awaited.
+    if (this.state === 'closed' || !this.#reading || this.#paused || this.#queue.size <= this.#tunables.linkReadBytes)
+      return
+    this.#paused = true
+    this.#channel.pause()
+  }
+
   /** Cuts frames out of what has come, a slice at a time. */
   read(): void {
     if (this.#reading || this.state === 'closed') return
     this.#reading = true
     try {
       for (let i = 0; i < SLICE; i++) {
-        const body = this.#queue.part(MAX_SINGLE_FRAME)
-        if (!body || (this.state as string) === 'closed') {
-          this.#reading = false
-          return
-        }
-        this.framesReceived++
-        this.#framesSinceReceipt++
-        this.#bytesSinceReceipt += body.length
-        this.heardAt = this.#clock.monotonic()
-        this.probes = 0
-        this.#events.frame(this, body)
+        if (this.#next()) continue
+        this.#reading = false
+        if (this.#over) this.#end(this.#over)
+        else this.#resume()
+        return
       }
     } catch (error) {
       this.#reading = false
       this.destroy(HermesError.from(error, 'MALFORMED'))
       return
     }
+    if (this.#queue.size * 2 < this.#tunables.linkReadBytes) this.#resume()
     setImmediate(() => {
       this.#reading = false
       this.read()
@@ -245,7 +287,6 @@ class ChannelLink implements Link {
 
   drained(): void {
     this.#full = false
-    this.stalledAt = undefined
     const waiting = this.#waiting
     this.#waiting = []
     this.#waitingBytes = 0
@@ -263,26 +304,70 @@ class ChannelLink implements Link {
   }
 
   ended(reason: HermesError): void {
-    if (this.state !== 'closed') this.#end(reason)
+    if (this.state === 'closed') return
+    this.#over = reason
+    if (this.state === 'open') this.state = 'retired'
+    this.#batch = []
+    this.#waiting = []
+    this.read()
+  }
+
+  /** Handles the next frame that has come whole; false when there is none, or no use for it. */
+  #next(): boolean {
+    if (this.state === 'closed') return false
+    const body = this.#queue.part(MAX_SINGLE_FRAME)
+    if (!body) return false
+    this.framesReceived++
+    this.#framesSinceReceipt++
+    this.#bytesSinceReceipt += body.length
+    this.heardAt = this.#clock.monotonic()
+    this.probes = 0
+    this.#events.frame(this, body)
+    return true
+  }
+
+  #resume(): void {
+    if (!this.#paused || this.state === 'closed') return
+    this.#paused = false
+    this.#channel.resume()
+  }
+
+  /** The oldest receipt is not awaited any more. */
+  #settled(): void {
+    this.#kept -= this.#receipts.shift()?.receipt.keeps ?? 0
+  }
+
+  #moved(): void {
+    this.#movedAt = this.#clock.monotonic()
   }
 
   #flush(): void {
     const batch = this.#batch
-    if (batch.length === 0 || (this.state as string) === 'closed') return
+    if (batch.length === 0 || this.state === 'closed' || this.#over) return
     this.#batch = []
     const bytes = batch.length === 1 ? (batch[0] as Uint8Array) : Buffer.concat(batch)
-    if (!this.#channel.send(bytes)) {
-      this.#full = true
-      this.stalledAt ??= this.#clock.monotonic()
+    if (this.#channel.send(bytes) || this.#full) return
+    this.#full = true
+    this.#left = this.#channel.unsentBytes
+    this.#moved()
+  }
+
+  /** What waits goes to the transport, which flushes it before the end, as far as that takes it. */
+  #handOver(): void {
+    for (const frame of this.#waiting) {
+      if (this.#over || this.#channel.unsentBytes + frame.length > this.#tunables.lastWordsBytes) return
+      this.#channel.send(frame)
     }
   }
 
   #end(reason: HermesError, destroyed = false): void {
     this.state = 'closed'
-    this.#reason ??= reason
     this.#batch = []
     this.#waiting = []
+    const open = this.#receipts
     this.#receipts = []
-    this.#events.closed(this, this.#reason, destroyed)
+    this.#kept = 0
+    this.#events.closed(this, reason, destroyed)
+    for (const { receipt } of open) receipt.lost?.(reason)
   }
 }

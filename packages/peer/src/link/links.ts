@@ -55,8 +55,8 @@ export interface LinksEvents {
   unblocked(link: Link): void
   /** `last`: no other link of that agent is left, so this is a disconnect. */
   down(link: Link, reason: HermesError, last: boolean): void
-  /** Another process runs under our own key with a later life. */
-  duplicate(error: HermesError): void
+  /** It takes no new envelopes any more, as another link of that agent has taken over. */
+  retired(link: Link): void
 }
 
 export interface LinksOptions {
@@ -87,6 +87,7 @@ class LinkTable implements Links {
   readonly #inbound = new Set<string>()
   readonly #gate
   #stopped = false
+  #toldOfDuplicate = false
 
   constructor(options: LinksOptions) {
     this.#options = options
@@ -176,6 +177,18 @@ class LinkTable implements Links {
     return this.#shake(channel, target)
   }
 
+  /**
+   * One agent says that another process runs under our key. Its word ends that handshake; the proof would be a report of that
+   * life, signed with our own key. Told once, as it may be said in each attempt.
+   */
+  #accused(error: HermesError): void {
+    if (this.#toldOfDuplicate) return
+    this.#toldOfDuplicate = true
+    this.#options.telemetry.emit('peer.notice', {
+      text: `${error.message}; nothing proves it so far, and this one goes on`,
+    })
+  }
+
   /** Whether another handshake of that peer is under way. */
   #shaking(peerId: string): boolean {
     for (const connection of this.#inbound) if (connection.startsWith(`${peerId} `)) return true
@@ -231,7 +244,7 @@ class LinkTable implements Links {
           agentId: target.agentId,
           by: error.remote ? 'them' : 'us',
         })
-        if (error.code === 'DUPLICATE_AGENT' && error.details.self === true) this.#options.events.duplicate(error)
+        if (error.code === 'DUPLICATE_AGENT' && error.details.self === true) this.#accused(error)
         // Flushes the refusal, so that the other side learns its code.
         void channel.close().catch(() => undefined)
         const strange = !error.remote && (error.code === 'NOT_ALLOWED' || error.code === 'IDENTITY_MISMATCH')
@@ -290,7 +303,7 @@ class LinkTable implements Links {
             )
         },
       })
-      leave = this.#gate.request(channel.remoteAddress, {
+      const ends = {
         enter: () => {
           timer = clock.after(tunables.handshakeTimeoutMs, () =>
             failed(
@@ -320,7 +333,10 @@ class LinkTable implements Links {
           handshake.received()
         },
         refused: failed,
-      })
+      }
+      // Our own dials are bounded by whom we want to reach: strangers who dawdle must not keep us from it.
+      if (channel.direction === 'outbound') ends.enter()
+      else leave = this.#gate.request(channel.remoteAddress, ends)
       if (over) leave()
     })
   }
@@ -345,6 +361,7 @@ class LinkTable implements Links {
       offsetMs: link.offsetMs,
     })
     let keep = true
+    const retired: Link[] = []
     for (const other of others) {
       if (other.state !== 'open') continue
       if (other.remote.epoch < link.remote.epoch) {
@@ -354,12 +371,17 @@ class LinkTable implements Links {
         dialler(link, network) <= dialler(other, network)
       ) {
         other.retire(new HermesError('PEER_UNREACHABLE', { message: `a newer link to ${agentId} took over` }))
+        retired.push(other)
       } else {
         keep = false
       }
     }
-    if (!keep) link.retire(new HermesError('PEER_UNREACHABLE', { message: `another link to ${agentId} was kept` }))
+    if (!keep) {
+      link.retire(new HermesError('PEER_UNREACHABLE', { message: `another link to ${agentId} was kept` }))
+      retired.push(link)
+    }
     events.up(link)
+    for (const loser of retired) events.retired(loser)
   }
 
   #remove(link: Link, reason: HermesError, destroyed: boolean): void {

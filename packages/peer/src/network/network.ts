@@ -86,6 +86,8 @@ export interface Channel {
   /** Multiaddr of the other end as this side sees it, for logs and for the loopback rule. */
   readonly remoteAddress: string
   readonly direction: 'inbound' | 'outbound'
+  /** Bytes given to `send` that are still on this side for want of room at the other; it falls as the other side reads. */
+  readonly unsentBytes: number
   /** Sets the one listener. Bytes that came before are delivered then. */
   listen(listener: ChannelListener): void
   /**

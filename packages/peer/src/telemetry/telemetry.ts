@@ -3,8 +3,17 @@ import type { AnyEvent, EventMap, EventName, EventOf, PeerEvents, Telemetry } fr
 
 type Listener = (event: never) => void
 
-/** Hands events to listeners; a listener that throws is reported once as `listener.failed` and never disturbs the runtime. */
-export function createTelemetry({ clock }: { clock: Clock }): Telemetry {
+/**
+ * Hands events to listeners; a listener that throws is reported once as `listener.failed` and never disturbs the runtime.
+ * `outside` calls them, by default directly.
+ */
+export function createTelemetry({
+  clock,
+  outside = (run) => run(),
+}: {
+  clock: Clock
+  outside?: (run: () => void) => void
+}): Telemetry {
   const named = new Map<EventName, Set<Listener>>()
   const any = new Set<(event: AnyEvent) => void>()
 
@@ -14,7 +23,7 @@ export function createTelemetry({ clock }: { clock: Clock }): Telemetry {
     const whole = { type, at: clock.now(), ...event } as EventOf<K>
     const call = (listener: (event: never) => void) => {
       try {
-        listener(whole as never)
+        outside(() => listener(whole as never))
       } catch (cause) {
         if (type !== 'listener.failed') emit('listener.failed', { where: `events.on(${type})`, cause })
       }

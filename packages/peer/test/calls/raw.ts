@@ -125,7 +125,7 @@ export async function startRaw(agentId: string, options: RawOptions = {}): Promi
       frame: (link, body) => receive(link, body),
       unblocked: (link) => outbox.unblocked(link),
       down: () => undefined,
-      duplicate: () => undefined,
+      retired: () => undefined,
     },
   })
   outbox = createOutbox({

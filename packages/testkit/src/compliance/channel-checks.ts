@@ -92,6 +92,22 @@ export const CHANNEL_CHECKS: Record<string, (open: Open) => Promise<void>> = {
     assert.equal(here.channel.send(pattern(PIECE, 8)), true, 'send must be taken again after drained')
   },
 
+  'tells how much is still on this side, less and less as it is read': async (open) => {
+    const { here, there, until } = await open()
+    here.listen()
+    assert.equal(here.channel.unsentBytes, 0)
+    there.channel.pause()
+    sendUntilHeldBack(here)
+    // Beyond what any window takes.
+    here.channel.send(pattern(2 * 1024 * 1024, 7))
+    const most = here.channel.unsentBytes
+    assert.ok(most > 0, 'held back, and nothing is said to be on this side')
+    there.channel.resume()
+    await until(() => here.channel.unsentBytes < most)
+    await until(() => here.drains > 0)
+    assert.equal(here.channel.unsentBytes, 0)
+  },
+
   'does not say drained to one who was never held back': async (open) => {
     const { here, there, until } = await open()
     here.listen()

@@ -99,6 +99,10 @@ class TwoHalves implements MemoryChannel {
     return !this.#dead
   }
 
+  get unsentBytes(): number {
+    return this.#outgoing.waitingBytes
+  }
+
   listen(listener: ChannelListener): void {
     this.#listener = listener
     if (this.#owed) this.#tellClosed(this.#owed.error)

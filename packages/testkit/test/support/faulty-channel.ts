@@ -35,6 +35,8 @@ export const MISTAKES: Record<string, Mistake> = {
   'goes on after pause': { channel: () => ({ pause: () => {}, resume: () => {} }) },
   'never holds back': { channel: (inner) => ({ send: (bytes) => inner.send(bytes) || true }) },
   'never says drained': { listener: (to) => ({ ...to, drained: () => {} }) },
+  'says that nothing is on this side': { channel: () => ({ unsentBytes: 0 }) },
+  'says that all is still on this side': { channel: () => ({ unsentBytes: 1000 }) },
   'says drained without need': {
     channel: (inner, listener) => ({
       send: (bytes) => {
@@ -86,6 +88,9 @@ export function withMistake(inner: Channel, mistake: Mistake): Channel {
     remotePeer: inner.remotePeer,
     remoteAddress: inner.remoteAddress,
     direction: inner.direction,
+    get unsentBytes() {
+      return inner.unsentBytes
+    },
     listen: (given) => {
       listener = mistake.listener?.(given, inner) ?? given
       inner.listen(listener)
@@ -96,8 +101,8 @@ export function withMistake(inner: Channel, mistake: Mistake): Channel {
     close: () => inner.close(),
     abort: (error) => inner.abort(error),
   }
-  return Object.assign(
-    wrapped,
-    mistake.channel?.(inner, () => listener),
-  )
+  for (const [name, value] of Object.entries(mistake.channel?.(inner, () => listener) ?? {})) {
+    Object.defineProperty(wrapped, name, { value })
+  }
+  return wrapped
 }

@@ -39,6 +39,10 @@ class StreamChannel implements Channel {
     else if (stream.remoteWriteStatus === 'closed') this.#onRemoteEnd()
   }
 
+  get unsentBytes(): number {
+    return this.#stream.writeBufferLength
+  }
+
   listen(listener: ChannelListener): void {
     this.#listener = listener
     if (this.#end !== undefined) {
