@@ -16,14 +16,15 @@ import { stricter } from '../effects.ts'
 import { handlerContext } from '../handler-context.ts'
 import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
-import { bounded, codeOf, errorOutcome } from '../outcomes.ts'
+import { codeOf, errorOutcome } from '../outcomes.ts'
 import type { Responder } from '../responder.ts'
 import type { TaskHandOns } from './hand-on.ts'
 import { createTaskIntake, type TaskIntake } from './intake.ts'
 import { Run } from './run.ts'
-import { idsOf, type Task } from './task.ts'
+import { idsOf, type Task, type TaskNews } from './task.ts'
 import type { TaskBook } from './task-book.ts'
 import { taskTools } from './task-tools.ts'
+import { tellable } from './tellable.ts'
 
 export interface TaskServerOptions {
   readonly agentId: string
@@ -308,7 +309,7 @@ class JournaledTaskServer implements TaskServer {
               new HermesError('CONTEXT_GONE', { message: 'a task may begin long after its caller is gone' }),
             ),
           session: undefined,
-          tools: taskTools(run, { book, newsBytes: tunables.taskNewsBytes }),
+          tools: taskTools(run, { book, most: { bytes: tunables.taskNewsBytes, keys: tunables.taskNewsKeys } }),
         },
       )
       try {
@@ -361,13 +362,14 @@ class JournaledTaskServer implements TaskServer {
     this.#runs.delete(task)
     this.#lookDrained()
     this.#homeless.get(origin.capability)?.delete(task)
-    const told = bounded(outcome, responder.limit(origin.via.at(-1) ?? origin.owner) - NEWS_ROOM)
-    book.note(task, {
+    const newsOf = ({ messageType, contentType, payload }: Conclusion['outcome']): TaskNews => ({
       type: 'end',
-      state: state === 'completed' && told.messageType === 'error' ? 'failed' : state,
-      message_type: told.messageType as 'response' | 'error',
-      payload: decodePayload(told.contentType, told.payload),
+      state: state === 'completed' && messageType === 'error' ? 'failed' : state,
+      message_type: messageType as 'response' | 'error',
+      payload: decodePayload(contentType, payload),
     })
+    const told = tellable(outcome, responder.limit(origin.via.at(-1) ?? origin.owner), newsOf)
+    book.note(task, newsOf(told))
     this.#say(task, told.messageType === 'response' ? 'OK' : String(codeOf(told)))
   }
 
@@ -381,9 +383,6 @@ class JournaledTaskServer implements TaskServer {
     if (this.#drained.length > 0 && this.unfinished() === 0) for (const done of this.#drained.splice(0)) done()
   }
 }
-
-/** What stands around the payload of an end in the answer that tells of it, bytes. */
-const NEWS_ROOM = 1024
 
 function headerOf({ origin }: Task) {
   const { owner, via, messageId, correlationId, traceId, priority } = origin
