@@ -176,6 +176,8 @@ class JournaledTaskServer implements TaskServer {
 
   drain(): Promise<void> {
     this.#draining = true
+    // What has not begun is left to the next life: ended in the middle it would have to be told as interrupted.
+    for (const run of this.#runs.values()) if (!run.holds) run.provided.places.remove(run)
     if (this.unfinished() === 0) return Promise.resolve()
     return new Promise((resolve) => this.#drained.push(resolve))
   }
@@ -244,6 +246,7 @@ class JournaledTaskServer implements TaskServer {
       this.#homeless.set(origin.capability, tasks)
       return
     }
+    if (this.#draining) return
     const now = clock.monotonic()
     const leftMs = this.#leftMs(task)
     const run = new Run(task, provided, { since: now, deadline: now + leftMs })
@@ -277,7 +280,7 @@ class JournaledTaskServer implements TaskServer {
       const input = await checkNullish(contract.schemas.input, request.input, 'input')
       run.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
       run.context = request.context
-      if (task.ended) return
+      if (task.ended || this.#draining) return
       book.note(task, { type: 'state', state: 'working' })
       // Before the handler starts: after a kill nobody may take it for one that was never begun.
       await book.stored(task)
