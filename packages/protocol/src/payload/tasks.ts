@@ -111,6 +111,13 @@ export function readTaskCancelInput(payload: JsonValue): { readonly task_id: str
   return fields as unknown as { task_id: string }
 }
 
+/** Output of `hermes.task.cancel`: the end that counts. */
+export function readTaskCancelOutput(payload: JsonValue): { readonly state: TaskState } {
+  const fields = objectOf(payload, 'the answer of hermes.task.cancel')
+  checkState(fields, [])
+  return fields as unknown as { state: TaskState }
+}
+
 export function readAckPayload(payload: JsonValue): AckPayload {
   const fields = only(objectOf(payload, 'an ack'), ['status', 'task_id'])
   if (fields.status !== 'stored') refuse('status', 'is not stored')

@@ -8,6 +8,7 @@ import {
   MAX_HOPS,
   MAX_LIFE_MS,
   readResponsePayload,
+  readTaskCancelOutput,
   readTaskWatchOutput,
   type TaskEvent,
   type TaskQuestion,
@@ -160,7 +161,7 @@ class RemoteTask implements TaskHandle {
     const withdrawn = await submitter.withdraw(task)
     if (withdrawn) return withdrawn
     const state = await this.#within({ timeoutMs: ASK_MS, ...options }, (signal) =>
-      this.#ask('hermes.task.cancel', { task_id: this.id }, signal, (output) => (output as { state: TaskState }).state),
+      this.#ask('hermes.task.cancel', { task_id: this.id }, signal, (output) => readTaskCancelOutput(output).state),
     )
     if (!task.acknowledged) submitter.settle(task, state)
     return state
