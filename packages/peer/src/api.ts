@@ -90,7 +90,8 @@ export interface CallContext<C extends Capability = Capability> {
   readonly context: Readonly<Record<string, unknown>>
   /**
    * Pulls context that the caller keeps, by a reference that it sent. Rejects with `CONTEXT_GONE` when it has expired or is
-   * not for this agent, `INVALID_PAYLOAD` for what is no reference of the caller's.
+   * not for this agent, `PEER_UNREACHABLE` when the caller is not there (in a task that may be long), `INVALID_PAYLOAD` for what is
+   * no reference of the caller's.
    */
   fetch(ref: unknown, options?: PullOptions): Promise<unknown>
   /** Makes an error that the contract declares; throw it. */
@@ -117,7 +118,7 @@ export interface CallContext<C extends Capability = Capability> {
    * the handler may choose another, or answer itself; uncaught, the caller is told. Once it has resolved, nothing that this handler
    * returns or throws reaches the caller.
    *
-   * A task resolves once the next agent has stored it: from then on it is there, belongs to whoever submitted it, and its owner's
+   * A task resolves once the next agent has stored it (one that is named is waited for until it can be reached): from then on it is there, belongs to whoever submitted it, and its owner's
    * questions about it pass through this agent. Until then it is sent again, across lost links and restarts of either side, for
    * as long as this handler's budget or `timeoutMs` lasts; the next agent's refusal rejects it. After `TIMEOUT` that agent may have
    * it all the same: with effects `once` it then goes to no other (`INVALID_OPTION`).

@@ -287,6 +287,7 @@ class AgentPeer implements Peer {
         input: input === undefined ? null : input,
         inputSchema: contract.jsonSchemas.input,
         options: { timeoutMs: tunables.submitTimeoutMs, ...options },
+        grant: runtime.contexts.store.grant,
         served: served.getStore(),
       },
       { clock, random, tunables },

@@ -214,6 +214,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tunables,
     telemetry,
     forwarding: () => forwarding,
+    pull: contexts.pull,
     provided: (name) => server.provided(name),
   })
   const storedEvents = createStoredEvents({

@@ -4,7 +4,7 @@ import { type ContextRef, type ContextStore, createContextStore, isContextRef } 
 import type { Tunables } from '../defaults.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Random } from '../random.ts'
-import type { Job } from './job.ts'
+import type { HandledWork } from './handler-context.ts'
 import { HEADER_ROOM } from './outcomes.ts'
 import type { AskRuntime } from './system.ts'
 import type { BuiltIn } from './unqueued.ts'
@@ -14,11 +14,14 @@ export interface PullOptions {
   timeoutMs?: number
 }
 
+/** A call or a task, as far as its context is concerned. */
+export type PullingWork = Pick<HandledWork, 'incoming' | 'deadline' | 'signal'>
+
 export interface ContextRuntime {
   readonly store: ContextStore
   readonly builtIn: BuiltIn
-  /** Pulls what the caller of that job refers to. */
-  pull(job: Job, ref: unknown, options?: PullOptions): Promise<unknown>
+  /** Pulls what the caller of that work refers to. */
+  pull(work: PullingWork, ref: unknown, options?: PullOptions): Promise<unknown>
 }
 
 /** What stands around the data in an answer, bytes: a few keys and braces. */
@@ -37,26 +40,26 @@ export function createContextRuntime(options: {
   return {
     store,
     builtIn: (input, { agentId }) => ({ data: store.read((input as { ref?: unknown } | null)?.ref, agentId) }),
-    async pull(job, given, { timeoutMs = tunables.contextTimeoutMs } = {}) {
+    async pull(work, given, { timeoutMs = tunables.contextTimeoutMs } = {}) {
       if (!isContextRef(given)) {
         throw new HermesError('INVALID_PAYLOAD', {
           message: 'fetch: not a context reference, which has ref, agent_id, size',
         })
       }
-      const { from } = job.incoming
+      const { from, header } = work.incoming
       // Remote data decides on no connection: only who called is asked.
       if (given.agent_id !== from) {
         throw new HermesError('INVALID_PAYLOAD', {
           message: `fetch: the reference is to a context of ${given.agent_id}, the caller is ${from}`,
         })
       }
-      const link = await directory().reach(from, job.signal)
-      const left = Math.min(timeoutMs, job.deadline - clock.monotonic())
+      const link = await directory().reach(from, work.signal)
+      const left = Math.min(timeoutMs, work.deadline - clock.monotonic())
       const output = (await ask(
         link,
         'hermes.context',
         { ref: given.ref },
-        { timeoutMs: Math.max(1, left), signal: job.signal, traceId: job.incoming.header.trace_id },
+        { timeoutMs: Math.max(1, left), signal: work.signal, traceId: header.trace_id },
       )) as { data?: unknown } | null
       const data = output?.data
       return typeof data === 'object' && data !== null ? deepFreeze(data as never) : data

@@ -167,7 +167,7 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
     try {
       const key = from === neighbour ? link.remote.key : keys.find(from)
       // What is passed on can be proven to who waits for it only by a manifest.
-      const missing = key === undefined || (passing && from !== neighbour && !keys.document(from))
+      const missing = key === undefined || (passing && !keys.document(from))
       if (missing && !asked && learn(arrived, [from], () => answer(arrived, sink, true))) return
       const known = key ?? (passing ? keys.named(from) : undefined)
       if (known) {
@@ -185,7 +185,8 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
       if (!key) {
         const error = new HermesError('UNTRUSTED_ANSWER', {
           message: `${neighbour} brought an answer of ${from}, who is not admitted here, or whose key cannot be found out`,
-          details: { agent: from, neighbour },
+          // What is not known may be known later; what is known and not admitted stays so.
+          details: { agent: from, neighbour, known: keys.named(from) !== undefined },
         })
         pending.distrust(awaited, error)
         throw error

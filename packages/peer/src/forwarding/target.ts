@@ -10,13 +10,22 @@ export interface Choice {
   readonly target: ForwardTarget
   readonly options: ForwardOptions
   rank(need: Need): Promise<Ranking>
+  /** An agent that is named gets it whenever it can be reached, as what is submitted to it does. */
+  readonly patient?: boolean
 }
 
 /**
  * Agents that the work may be handed on to, best first. Rejects with `FORWARDING_UNSUPPORTED`, `TTL_EXPIRED`, `CALL_CYCLE` with the path, `NO_CANDIDATE`
  * with the reasons, or `INVALID_OPTION`.
  */
-export async function chooseNext({ incoming, self, target, options, rank }: Choice): Promise<readonly string[]> {
+export async function chooseNext({
+  incoming,
+  self,
+  target,
+  options,
+  rank,
+  patient = false,
+}: Choice): Promise<readonly string[]> {
   const { header, frame, via } = incoming
   const capability = header.target_capability as string
   const agent = agentOf(target, capability)
@@ -37,6 +46,7 @@ export async function chooseNext({ incoming, self, target, options, rank }: Choi
   if (agent !== undefined && header.path.includes(`${agent}#${capability}`)) {
     throw cycle([...header.path, `${agent}#${capability}`])
   }
+  if (patient && agent !== undefined) return [agent]
   const { candidates } = await rank({
     capability,
     path: header.path,

@@ -82,11 +82,10 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
     return link
   }
 
-  /** Sends it until there is an answer. Undefined: stored over there. */
+  /** Sends it until there is an answer, and gives the refusal. Undefined: stored over there. `resumed`: it may be there already. */
   const deliver = async (
     { message, deadline }: TaskPiece,
-    agentId: string,
-    signal: AbortSignal,
+    { agentId, signal, resumed }: { agentId: string; signal: AbortSignal; resumed: boolean },
   ): Promise<HermesError | undefined> => {
     let heard: Heard | undefined
     let wake = (): void => undefined
@@ -101,6 +100,7 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
     const backOff = (failures: number): Promise<void> =>
       pause(random.next() * Math.min(tunables.reconnectCapMs, tunables.reconnectMs * 2 ** Math.min(failures, 16)))
     let resendMs: number = tunables.resendMs
+    let sent = false
     try {
       for (let failures = 0; ; failures++) {
         stillOurs(signal)
@@ -111,10 +111,11 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
           proven = await haveProofs(keys, message, links.get(message.via.at(-1) ?? message.from), signal)
           if (link.state !== 'open' || link.blocked) throw new HermesError('BUSY')
           hops.send(message, link, { budgetMs: deadline - clock.monotonic(), taken })
+          sent = true
         } catch (error) {
           stillOurs(signal)
           const failure = HermesError.from(error, 'PEER_UNREACHABLE')
-          if (!failure.retryable) throw failure
+          if (!failure.retryable) return failure
           await backOff(failures)
           continue
         }
@@ -132,6 +133,13 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
         }
         await backOff(failures)
       }
+    } catch (error) {
+      // Nobody has it who has never been sent it: another agent may get it.
+      if (resumed || sent || HermesError.from(error).code !== 'TIMEOUT') throw error
+      return new HermesError('PEER_UNREACHABLE', {
+        message: `${agentId} could not be reached in the time there was to hand it on`,
+        details: { agent: agentId },
+      })
     } finally {
       const way = ways.get(message.leaf)
       if (way?.taken === taken) ways.end(way)
@@ -149,8 +157,6 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
     )
     try {
       return await work(both.signal)
-    } catch (error) {
-      throw both.signal.aborted ? HermesError.from(both.signal.reason, 'CANCELLED') : error
     } finally {
       clock.clear(timer)
       release()
@@ -162,18 +168,26 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
       limited(piece, async (signal) => {
         const { message } = piece
         ways.room()
-        const choice = { incoming: message, self, target, options: how, rank: (need: Need) => rank(need, { signal }) }
+        const candidates = await chooseNext({
+          incoming: message,
+          self,
+          target,
+          options: how,
+          rank: (need) => rank(need, { signal }),
+          patient: true,
+        })
         let last: HermesError | undefined
-        for (const agentId of await chooseNext(choice)) {
+        for (const agentId of candidates) {
           try {
-            await reach(agentId, message, signal)
+            // Of several the first one that is there is chosen; one that is named is waited for.
+            if (typeof target !== 'string') await reach(agentId, message, signal)
           } catch (error) {
             stillOurs(signal)
             last = HermesError.from(error, 'PEER_UNREACHABLE')
             continue
           }
           await piece.note(agentId)
-          last = await deliver(piece, agentId, signal)
+          last = await deliver(piece, { agentId, signal, resumed: false })
           if (!last) return agentId
           await piece.note(undefined)
           if (!last.retryable && last.code !== 'CAPABILITY_NOT_FOUND') break
@@ -182,7 +196,7 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
       }),
     resume: (piece, agentId) =>
       limited(piece, async (signal) => {
-        const refusal = await deliver(piece, agentId, signal)
+        const refusal = await deliver(piece, { agentId, signal, resumed: true })
         if (!refusal) return agentId
         await piece.note(undefined)
         throw refusal

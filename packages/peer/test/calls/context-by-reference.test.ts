@@ -3,6 +3,7 @@ import { type TestNetwork, testNetwork } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Peer } from '../../src/api.ts'
+import type { ContextRef } from '../../src/context/store.ts'
 
 const read = capability('read', {
   description: 'Pulls what the caller refers to; tells its length, or the code it failed with.',
@@ -46,6 +47,33 @@ describe('context by reference', () => {
     expect(await net.until(ask(owner, 'a', {}, ref))).toBe(900_000)
     expect(await net.until(ask(owner, 'b', {}, ref))).toBe('CONTEXT_GONE')
     expect(await net.until(ask(owner, 'b', { refs: [ref] }))).toBe(900_000)
+  })
+
+  it('in a task it is pulled from the owner while that is there, and lives', async () => {
+    await using net = testNetwork({ seed: 94 })
+    let mayGo = (): void => undefined
+    const owner = await scene(net)
+    const submit = (agent: string, refs: readonly ContextRef[] = [], ref: unknown = null) =>
+      net.until(owner.submit(read, { ref }, { agent, refs }))
+    const ref = owner.offerContext(big)
+    expect(await net.until((await submit('a', [ref])).result())).toBe(900_000)
+    expect(await net.until((await submit('b', [], ref)).result())).toBe('CONTEXT_GONE')
+    const gate = new Promise<void>((resolve) => {
+      mayGo = resolve
+    })
+    const late = capability('late', { description: 'Pulls later.', input: z.unknown(), output: z.unknown() })
+    const codes: string[] = []
+    ;(await net.peer('b')).provide(late, async (given, ctx) => {
+      await gate
+      await ctx.fetch(given).catch((error: unknown) => codes.push(HermesError.from(error).code))
+      return null
+    })
+    await net.advance('100ms')
+    await net.until(owner.submit(late, ref, { agent: 'b', refs: [ref] }))
+    await net.crash('owner')
+    mayGo()
+    await net.advance('30s')
+    expect(codes).toEqual(['PEER_UNREACHABLE'])
   })
 
   it('can be meant for named agents from the start; ends when withdrawn and with its time', async () => {

@@ -52,19 +52,23 @@ export interface TaskLineOptions {
   readonly memory?: string
   /** Whether such an envelope never arrives. */
   readonly lose?: (from: string, to: string, header: Header) => boolean
+  /** Whether an envelope comes twice. */
+  readonly repeat?: () => boolean
+  readonly seed?: number
 }
 
 /** Peers that reach only those next to them, and `also` the pairs named. */
 export async function taskLine(
   names: string,
   does: Readonly<Record<string, Does>>,
-  { also = [], tuning, memory = '', lose = () => false }: TaskLineOptions = {},
+  { also = [], tuning, memory = '', lose = () => false, repeat = () => false, seed = 5 }: TaskLineOptions = {},
 ): Promise<TaskLine> {
   const net = testNetwork({
-    seed: 5,
+    seed,
     sendFilter: (from) => (to, frame, deliver) => {
       const bare = decodeFrame(new Reader(frame).part(MAX_SINGLE_FRAME, 'a frame'))
       if (bare.tag === 2 || !lose(from, to, decodeHeader(bare.header))) deliver(frame)
+      if (repeat()) deliver(frame)
     },
   })
   onTestFinished(() => net[Symbol.asyncDispose]())

@@ -89,7 +89,7 @@ describe('a task that is handed on', () => {
     expect([task.agent, started.at(-1)?.ctx.via]).toEqual(['d', ['b', 'c']])
   })
 
-  it('that may not be handed on is not: TTL_EXPIRED with the path, in the name of who had it', async () => {
+  it('F-34 that may not be handed on is not: TTL_EXPIRED with the path, in the name of who had it', async () => {
     const { net, peer, started } = await taskLine('abc', { b: to('c'), c: asks })
     const task = await net.until(peer('a').submit(JOB.none, { n: 1 }, { agent: 'b', maxHops: 0 }))
     const error = await net.until(task.result().catch((thrown: unknown) => thrown))
@@ -97,7 +97,7 @@ describe('a task that is handed on', () => {
     expect(started.map(({ by }) => by)).toEqual(['b'])
   })
 
-  it('back to where it has been is a loop: CALL_CYCLE with the path', async () => {
+  it('F-34 back to where it has been is a loop: CALL_CYCLE with the path', async () => {
     const { net, peer, started } = await taskLine('abc', { b: to('c'), c: to('b') })
     const task = await net.until(peer('a').submit(JOB.none, { n: 1 }, { agent: 'b' }))
     const error = await net.until(task.result().catch((thrown: unknown) => thrown))
@@ -181,6 +181,30 @@ describe('a task that is handed on', () => {
     expect(started.map(({ by }) => by)).toEqual(all)
   })
 
+  it('to an agent that is not there: waited for, and when the time is over without it having been sent, free for another', async () => {
+    const codes: string[] = []
+    const b: Does = async (_, ctx) => {
+      try {
+        return await ctx.forward('c', { timeoutMs: 5000 })
+      } catch (error) {
+        codes.push((error as { code: string }).code)
+        return ctx.forward('d')
+      }
+    }
+    const does = async ({ n }: { n: number }) => ({ by: 'end', n })
+    const { net, peer, started, launch } = await taskLine('abcd', { b, c: does, d: does }, { also: ['bd'] })
+    await net.crash('c')
+    await net.advance('10s')
+    const task = await net.until(peer('a').submit(JOB.once, { n: 1 }, { agent: 'b' }))
+    expect(await net.until(task.result())).toEqual({ by: 'end', n: 1 })
+    expect(codes).toEqual(['PEER_UNREACHABLE'])
+    const other = await net.until(peer('a').submit(JOB.once, { n: 2 }, { agent: 'b' }))
+    await net.advance('1s')
+    await launch('c')
+    expect(await net.until(other.result())).toEqual({ by: 'end', n: 2 })
+    expect(started.map(({ by }) => by)).toEqual(['b', 'd', 'b', 'c'])
+  })
+
   it('is not at two agents when its handler does not wait for the handing-on', async () => {
     const { net, peer, started } = await taskLine('abc', {
       b: async ({ n }, ctx) => {
@@ -192,6 +216,62 @@ describe('a task that is handed on', () => {
     const task = await net.until(peer('a').submit(JOB.none, { n: 1 }, { agent: 'b' }))
     expect(await net.until(task.result())).toEqual({ by: 'c', n: 1 })
     expect(started.map(({ by }) => by)).toEqual(['b', 'c'])
+  })
+})
+
+describe('F-34 delegation loops and growing graphs: tasks', () => {
+  it.each([
+    ['3', 'abcd'],
+    ['6', 'abcdefg'],
+  ])('a ring of %s that hands on to whoever else offers it ends, with an error to the owner', async (_, names) => {
+    const ring = [...names].slice(1)
+    const also = ring.flatMap((one) => ring.map((other) => `${one}${other}`))
+    const codes: string[] = []
+    const on: Does = async (_, ctx) => {
+      try {
+        return await ctx.forward(JOB.none)
+      } catch (error) {
+        codes.push((error as { code: string }).code)
+        throw error
+      }
+    }
+    const serve = Object.fromEntries(ring.map((id) => [id, on]))
+    const { net, peer, started, code } = await taskLine(names, serve, { also })
+    const task = await net.until(peer('a').submit(JOB.none, { n: 1 }, { agent: 'b' }))
+    expect(['HANDLER_ERROR', 'TTL_EXPIRED']).toContain(await code(task.result()))
+    expect(codes).toHaveLength(1)
+    expect(['NO_CANDIDATE', 'TTL_EXPIRED']).toContain(codes[0])
+    const by = started.map((one) => one.by)
+    expect(new Set(by).size).toBe(by.length)
+    expect(by.length).toBeLessThanOrEqual(5)
+  })
+})
+
+describe('F-35 mutual waiting: tasks', () => {
+  it('a waiting cycle of three agents is refused with the path, though one of them only handed on', async () => {
+    const causes: unknown[] = []
+    // a waits for a task of b, who hands it on to c, who waits for a task of a.
+    const asking =
+      (self: string, agent: string, contract: typeof JOB.none): Does =>
+      async ({ n }) => {
+        try {
+          return await (await scene.peer(self).submit(contract, { n }, { agent })).result()
+        } catch (error) {
+          causes.push(error)
+          throw error
+        }
+      }
+    const scene = await taskLine(
+      'abc',
+      { a: asking('a', 'b', JOB.once as unknown as typeof JOB.none), b: to('c'), c: asking('c', 'a', JOB.none) },
+      { also: ['ac'] },
+    )
+    const task = await scene.net.until(scene.peer('b').submit(JOB.none, { n: 1 }, { agent: 'a' }))
+    expect(await scene.code(task.result())).toBe('HANDLER_ERROR')
+    expect(causes[0]).toMatchObject({
+      code: 'CALL_CYCLE',
+      details: { path: ['a#job-none', 'c#job-once', 'a#job-none'] },
+    })
   })
 })
 

@@ -99,6 +99,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
     })
     waiting.set(spec.messageId, taken)
     const release = onAbort(stop, () => taken('unanswered'))
+    spec.reached?.(agentId)
     try {
       await drafts.add(draft, [own.add(task)])
       return await answer

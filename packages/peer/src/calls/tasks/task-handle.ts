@@ -185,6 +185,7 @@ class RemoteTask implements TaskHandle {
   /** One long poll, repeated until it is answered: across lost links, restarts, and while the submit is still on its way. */
   async #watch(after: number, signal: AbortSignal): Promise<TaskWatchOutput> {
     const { task, own, tunables, telemetry } = this.#options
+    const patience = this.#patience(tunables.lookupStaleMs)
     for (let failures = 0; ; failures++) {
       if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
       if (task.rejected) throw task.rejected
@@ -200,7 +201,7 @@ class RemoteTask implements TaskHandle {
         if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
         const error = HermesError.from(thrown)
         const onItsWay = error.code === 'TASK_NOT_FOUND' && !acknowledged
-        if (!onItsWay && !error.retryable && error.code !== 'TIMEOUT') throw error
+        if (!onItsWay && !patience(error)) throw error
         await this.#pause(failures, Math.max(error.retryAfterMs ?? 0, 0), signal, (wake) =>
           onItsWay ? own.watch(this.id, wake) : () => undefined,
         )
@@ -210,6 +211,7 @@ class RemoteTask implements TaskHandle {
 
   /** Asks until there is an answer or the signal ends it; what the agent refuses is final unless it may be asked again. */
   async #ask<T>(capability: string, input: unknown, signal: AbortSignal, read: (output: JsonValue) => T): Promise<T> {
+    const patience = this.#patience(TRY_MS)
     for (let failures = 0; ; failures++) {
       if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
       try {
@@ -217,9 +219,26 @@ class RemoteTask implements TaskHandle {
       } catch (thrown) {
         if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
         const error = HermesError.from(thrown)
-        if (!error.retryable && error.code !== 'TIMEOUT') throw error
+        if (!patience(error)) throw error
         await this.#pause(failures, error.retryAfterMs ?? 0, signal, () => () => undefined)
       }
+    }
+  }
+
+  /**
+   * Whether it may be asked again after an error. For so long that includes an answer whose maker cannot be known yet: whoever can
+   * prove it may just have come back itself.
+   */
+  #patience(untrustedMs: number): (error: HermesError) => boolean {
+    const { clock } = this.#options
+    let since: number | undefined
+    return (error) => {
+      if (error.code !== 'UNTRUSTED_ANSWER' || error.details.known !== false) {
+        since = undefined
+        return error.retryable || error.code === 'TIMEOUT'
+      }
+      since ??= clock.monotonic()
+      return clock.monotonic() - since < untrustedMs
     }
   }
 

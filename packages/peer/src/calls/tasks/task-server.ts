@@ -17,6 +17,7 @@ import { handlerContext } from '../handler-context.ts'
 import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
 import { codeOf, errorOutcome } from '../outcomes.ts'
+import type { ContextRuntime } from '../pull.ts'
 import type { Responder } from '../responder.ts'
 import type { TaskHandOns } from './hand-on.ts'
 import { createTaskIntake, type TaskIntake } from './intake.ts'
@@ -34,6 +35,7 @@ export interface TaskServerOptions {
   readonly tunables: Tunables
   readonly telemetry: Telemetry
   readonly handOns: TaskHandOns
+  readonly pull: ContextRuntime['pull']
   /** What the owner is told when a handler lets a failed handing-on end its task; undefined for any other throw. */
   told(thrown: unknown): HermesError | undefined
   provided(name: string): Provided | undefined
@@ -272,7 +274,7 @@ class JournaledTaskServer implements TaskServer {
   async #run(run: Run): Promise<void> {
     const { task, provided } = run
     const { origin } = task
-    const { book, clock, telemetry, agentId, tunables, handOns, told } = this.#options
+    const { book, clock, telemetry, agentId, tunables, handOns, told, pull } = this.#options
     const { contract } = provided
     let conclusion: Conclusion
     try {
@@ -307,10 +309,8 @@ class JournaledTaskServer implements TaskServer {
         {
           clock,
           forward: (target, how = {}) => handOns.handOn(run, target, how),
-          fetch: () =>
-            Promise.reject(
-              new HermesError('CONTEXT_GONE', { message: 'a task may begin long after its caller is gone' }),
-            ),
+          // Its owner may be gone, and what it offered be over: who needs it for long takes it first.
+          fetch: (ref, how) => pull({ incoming: headerOf(task), deadline: run.deadline, signal: run.signal }, ref, how),
           session: undefined,
           tools: taskTools(run, { book, most: { bytes: tunables.taskNewsBytes, keys: tunables.taskNewsKeys } }),
         },
