@@ -26,3 +26,12 @@ export const pay = capability('pay', {
   output: z.object({ paid: z.boolean() }),
   effects: 'once',
 })
+
+/** The same, one after the other. */
+export const payInTurn = capability('pay-in-turn', {
+  description: 'Pays invoices one after the other.',
+  input: z.object({ invoice: z.string() }),
+  output: z.object({ paid: z.string() }),
+  effects: 'once',
+  constraints: { maxConcurrency: 1 },
+})

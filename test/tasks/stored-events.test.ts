@@ -25,6 +25,18 @@ describe('an event that is acknowledged once it is stored', () => {
     expect(Object.isFrozen(heard[0]?.data)).toBe(true)
   })
 
+  it('may hold whatever an event can', async () => {
+    let deep: unknown = 1
+    for (let level = 0; level < 31; level++) deep = [deep]
+    const wide = Object.fromEntries(Array.from({ length: 9_999 }, (_, i) => [`k${i}`, i]))
+    for (const data of [deep, wide]) {
+      const target = { agent: 'desk', event: 'build.broken' }
+      const emitted = pm.emit(target, data, { ack: 'stored', timeoutMs: 5_000 })
+      expect(await net.until(emitted)).toEqual({ peers: 1, stored: true })
+    }
+    expect(heard.map(({ data }) => data)).toEqual([deep, wide])
+  })
+
   it('is sent again until the agent is there, and heard once however often it came', async () => {
     net.faults.partition([[net.peerId('pm')], [net.peerId('desk')]])
     await net.advance('20s')

@@ -1,7 +1,7 @@
 import { type TestNetwork, testNetwork } from '@hermes-peer/testkit'
 import { HermesError, type Peer, type TaskUpdate } from 'hermes-peer'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { index, pay, repair } from './contracts.ts'
+import { index, pay, payInTurn, repair } from './contracts.ts'
 
 let net: TestNetwork
 let pm: Peer
@@ -421,5 +421,29 @@ describe('a graceful stop', () => {
     expect(await net.until(once.result())).toEqual({ paid: true })
     expect(await net.until(again.result(), { limitMs: 120_000 })).toEqual({ files: 1 })
     expect(runs).toEqual({ pay: 1, index: 2 })
+  })
+
+  it('begins nothing that waits: it is left to the next life, in its order', async () => {
+    const begun: string[] = []
+    const provide = (peer: Peer) =>
+      peer.provide(payInTurn, async ({ invoice }, { signal }) => {
+        begun.push(invoice)
+        await net.sleep('3s', { signal })
+        return { paid: invoice }
+      })
+    let coder: Peer | undefined
+    await team((peer) => {
+      coder = provide(peer)
+    })
+    const tasks = []
+    for (const invoice of ['1', '2', '3']) tasks.push(await net.until(pm.submit(payInTurn, { invoice })))
+    await net.until(coder?.stop() as Promise<void>)
+    expect(begun).toEqual(['1'])
+    await net.crash('coder')
+    await net.until(net.launch('coder', (peer) => void provide(peer)))
+    for (const [index, task] of tasks.entries()) {
+      expect(await net.until(task.result())).toEqual({ paid: String(index + 1) })
+    }
+    expect(begun).toEqual(['1', '2', '3'])
   })
 })

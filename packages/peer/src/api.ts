@@ -104,11 +104,14 @@ export interface CallContext<C extends Capability = Capability> {
   needConfirmation(partialResult: PartialReturnOf<C>): NeedConfirmation
   /** In a task: tells how far the work is, 0..1. Throws `INVALID_OPTION` for another number. In a plain call nobody hears it. */
   progress(fraction: number, note?: string): void
-  /** In a task: tells what there is so far; it is checked against the contract's `partial`. Throws `INVALID_RESULT`. */
+  /**
+   * In a task: tells what there is so far; it is checked against the contract's `partial`. Throws `INVALID_RESULT`, and
+   * `PAYLOAD_TOO_LARGE` over 256 KiB or 4,900 keys.
+   */
   partial(data: PartialReturnOf<C>): void
   /**
    * In a task: asks its owner and waits for the answer, checked against the contract's `asks`. Rejects with the signal's reason
-   * when the task ends meanwhile.
+   * when the task ends meanwhile, and with `PAYLOAD_TOO_LARGE` where the open questions together exceed 256 KiB or 4,900 keys.
    */
   ask(question: QuestionReturnOf<C>): Promise<HandlerAnswerOf<C>>
   /**

@@ -105,6 +105,9 @@ export const DEFAULTS = {
   /** Largest single piece of news, bytes, and of one answer that carries several: well within an envelope. */
   taskNewsBytes: 256 * 1024,
   taskPageBytes: 512 * 1024,
+  /** The same in keys of objects, of which a payload has 10,000: the last partial and the open questions fit into one answer. */
+  taskNewsKeys: 4_900,
+  taskPageKeys: 9_900,
   /** A task without a bound of its own has to end after this. */
   taskBudgetMs: 60 * MINUTE,
   /** Its end is told for this long. */

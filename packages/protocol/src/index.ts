@@ -163,6 +163,7 @@ export {
   readResponsePayload,
   readTaskAnswerInput,
   readTaskCancelInput,
+  readTaskCancelOutput,
   readTaskWatchInput,
   readTaskWatchOutput,
   readToolCall,

@@ -39,6 +39,8 @@ export interface Responder {
    * the caller asks for it when it is back.
    */
   answer(neighbour: string, leaf: string, to: Header, outcome: Outcome, arrived?: () => void): void
+  /** Asks the neighbour to tell at once what has arrived, so that `arrived` need not wait for its next heartbeat. */
+  askReceipt(neighbour: string): void
   /** Tells that what was sent is stored. */
   acknowledge(neighbour: string, leaf: string, to: Header, ack: AckPayload): void
   /** Answers every attempt given with an outcome, default what is remembered; it is settled once one of them is known to have arrived. */
@@ -97,6 +99,10 @@ export function createResponder(options: ResponderOptions): Responder {
   }
   return {
     answer,
+    askReceipt(neighbour) {
+      const link = links.get(neighbour)
+      if (link) outbox.heartbeat(link, true)
+    },
     acknowledge(from, leaf, to, ack) {
       const contentType = to.content_type
       answer(from, leaf, to, { messageType: 'ack', contentType, payload: encodePayload(contentType, ack) })

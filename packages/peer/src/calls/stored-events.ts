@@ -1,4 +1,11 @@
-import { decodePayload, encodePayload, HermesError, type JsonValue } from '@hermes-peer/protocol'
+import {
+  decodePayload,
+  encodePayload,
+  fromBase64url,
+  HermesError,
+  type JsonValue,
+  toBase64url,
+} from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Incoming } from '../delivery/inbox.ts'
@@ -90,7 +97,7 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
     key,
     value: encodePayload(JSON_TYPE, {
       expiresAt,
-      event: event ? { ...event, correlationId: event.correlationId ?? null } : null,
+      event: event ? { ...event, correlationId: event.correlationId ?? null, data: textOf(event.data) } : null,
     } as never),
   })
   const acknowledge = ({ from, leaf, header }: Incoming): void =>
@@ -128,6 +135,7 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
         let stored: { expiresAt: number; event: StoredEvent | null }
         try {
           stored = decodePayload(JSON_TYPE, value) as never
+          if (stored.event) stored = { ...stored, event: { ...stored.event, data: dataOf(stored.event.data) } }
         } catch (cause) {
           throw new HermesError('STORAGE_FAILED', { message: `the journal's mark ${key} cannot be read`, cause })
         }
@@ -173,6 +181,15 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
         .catch((cause: unknown) => telemetry.emit('journal.failed', { what: 'forgetting events', cause }))
     },
   }
+}
+
+/** As one text: beside other fields data may have more levels and keys than a payload may. */
+const textOf = (data: JsonValue): string => toBase64url(encodePayload(JSON_TYPE, data))
+
+function dataOf(text: JsonValue): JsonValue {
+  const bytes = typeof text === 'string' ? fromBase64url(text) : undefined
+  if (!bytes) throw new Error('its data are not what this version writes')
+  return decodePayload(JSON_TYPE, bytes)
 }
 
 const keyOf = ({ from, header }: Incoming): string => `event#${from}#${header.message_id}`

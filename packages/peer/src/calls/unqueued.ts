@@ -19,6 +19,8 @@ export interface Asker {
   readonly sessionId: string | undefined
   /** The question has not come over hops. */
   readonly direct: boolean
+  /** Calls back once the answer is known to have reached the neighbour that the question came from; `soon`: asks it to say so at once. */
+  whenArrived(call: () => void, how: { soon: boolean }): void
 }
 
 export interface UnqueuedOptions {
@@ -37,6 +39,11 @@ export interface Unqueued {
   event(incoming: Incoming): void
 }
 
+interface Arrival {
+  readonly call: () => void
+  readonly soon: boolean
+}
+
 export function createUnqueued({
   dedup,
   builtIns,
@@ -45,9 +52,12 @@ export function createUnqueued({
   storedEvents,
   event,
 }: UnqueuedOptions): Unqueued {
-  const send = ({ header, leaf, link }: Incoming, outcome: Outcome): void => {
+  const send = ({ header, leaf, link }: Incoming, outcome: Outcome, arrival?: Arrival): void => {
     const neighbour = link.remote.agentId
-    responder.answer(neighbour, leaf, header, bounded(outcome, responder.limit(neighbour)))
+    const sent = bounded(outcome, responder.limit(neighbour))
+    const told = sent === outcome ? arrival : undefined
+    responder.answer(neighbour, leaf, header, sent, told?.call)
+    if (told?.soon) responder.askReceipt(neighbour)
   }
   const refuse = (incoming: Incoming, error: unknown): void =>
     send(incoming, errorOutcome(HermesError.from(error), incoming.header.content_type))
@@ -55,14 +65,16 @@ export function createUnqueued({
   const answer = (incoming: Incoming, name: string): void => {
     const { header, from, leaf, payload, link, via } = incoming
     const builtIn = builtIns.get(name)
+    let arrival: Arrival | undefined
     const tell = (output: unknown): void => {
       let outcome: Outcome
       try {
         outcome = responseOutcome({ output, status: 'completed' }, header.content_type)
       } catch (error) {
-        outcome = errorOutcome(HermesError.from(error), header.content_type)
+        refuse(incoming, error)
+        return
       }
-      send(incoming, outcome)
+      send(incoming, outcome, arrival)
     }
     try {
       if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
@@ -74,6 +86,9 @@ export function createUnqueued({
         epoch: header.epoch,
         sessionId: header.session_id,
         direct: via.length === 0,
+        whenArrived: (call, { soon }) => {
+          arrival = { call, soon }
+        },
       })
       if (output instanceof Promise) output.then(tell, (error: unknown) => refuse(incoming, error))
       else tell(output)

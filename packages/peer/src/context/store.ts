@@ -67,6 +67,7 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
     offer(data, { agents, ttlMs }) {
       // A copy, so that what is pulled is what was offered.
       const payload = encodePayload('application/json', data as never)
+      checkTellable(data)
       const size = payload.length
       if (size > mostEach) {
         throw tooLarge(
@@ -107,6 +108,18 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
     get bytes() {
       return bytes
     },
+  }
+}
+
+/** It is pulled inside of an answer, which takes levels and keys of what a payload may have. Throws `INVALID_PAYLOAD`. */
+function checkTellable(data: unknown): void {
+  try {
+    encodePayload('application/json', { output: { data }, status: 'completed' } as never)
+  } catch (error) {
+    const { message } = HermesError.from(error)
+    throw HermesError.from(error).with({
+      message: `the context does not fit into the answer that carries it: ${message}`,
+    })
   }
 }
 

@@ -39,6 +39,15 @@ describe('offered context', () => {
     expect(store.read(ref, 'b')).toEqual({ list: [1] })
   })
 
+  it('is refused where the answer that carries it could not hold it', () => {
+    const { offer, store } = storing({}, 1_000_000)
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
+    const deep = (levels: number): unknown => (levels === 0 ? 1 : [deep(levels - 1)])
+    for (const data of [keys(9_998), deep(31)]) expect(codeOf(() => offer(data))).toBe('INVALID_PAYLOAD')
+    expect(store.bytes).toBe(0)
+    for (const data of [keys(9_997), deep(30)]) expect(codeOf(() => offer(data))).toBe('OK')
+  })
+
   it('ends with its time, to the millisecond, and when it is withdrawn; nothing of it is kept then', async () => {
     const { store, offer, advance } = storing()
     const { ref } = offer('x', ['b'])

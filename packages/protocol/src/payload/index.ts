@@ -20,6 +20,7 @@ export {
   readAckPayload,
   readTaskAnswerInput,
   readTaskCancelInput,
+  readTaskCancelOutput,
   readTaskWatchInput,
   readTaskWatchOutput,
   type TaskAnswerInput,

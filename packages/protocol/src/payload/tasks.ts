@@ -65,6 +65,8 @@ export interface TaskWatchInput {
 export interface TaskWatchOutput {
   readonly task_id: string
   readonly state: TaskState
+  /** Number of the newest event that there is, whether or not it fits in here. */
+  readonly last?: number
   readonly events: readonly TaskEvent[]
 }
 
@@ -109,6 +111,13 @@ export function readTaskCancelInput(payload: JsonValue): { readonly task_id: str
   return fields as unknown as { task_id: string }
 }
 
+/** Output of `hermes.task.cancel`: the end that counts. */
+export function readTaskCancelOutput(payload: JsonValue): { readonly state: TaskState } {
+  const fields = objectOf(payload, 'the answer of hermes.task.cancel')
+  checkState(fields, [])
+  return fields as unknown as { state: TaskState }
+}
+
 export function readAckPayload(payload: JsonValue): AckPayload {
   const fields = only(objectOf(payload, 'an ack'), ['status', 'task_id'])
   if (fields.status !== 'stored') refuse('status', 'is not stored')
@@ -120,6 +129,7 @@ export function readTaskWatchOutput(payload: JsonValue): TaskWatchOutput {
   const fields = objectOf(payload, 'the answer of hermes.task.watch')
   checkPattern(fields, 'task_id', ID_PATTERNS.task_id)
   if (!STATES.has(fields.state)) refuse('state', 'is not a state of a task')
+  if (fields.last !== undefined) checkInteger(fields, 'last', { least: 0 })
   if (!Array.isArray(fields.events)) refuse('events', 'is not a list')
   let before = 0
   for (const [index, event] of (fields.events as readonly JsonValue[]).entries()) {

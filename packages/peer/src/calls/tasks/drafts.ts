@@ -1,9 +1,11 @@
 import {
   decodePayload,
+  type ErrorCode,
   encodePayload,
   fromBase64url,
   fromWireError,
   HermesError,
+  LIMITS,
   newSpanId,
   type Priority,
   readAckPayload,
@@ -19,6 +21,7 @@ import type { Links } from '../../link/links.ts'
 import type { Random } from '../../random.ts'
 import { onAbort } from '../../signals.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { HEADER_ROOM } from '../outcomes.ts'
 import type { Pending, PendingAttempt } from '../pending.ts'
 
 /** What is sent to one agent again and again until it says that it has it: never signed before it is sent. */
@@ -53,11 +56,18 @@ export interface DraftEnds {
 export interface Drafts {
   /** Takes up what an earlier life has left. */
   load(): Promise<void>
-  /** Stores it, then begins to send it. Rejects with `QUEUE_FULL` or `STORAGE_FAILED`, and then it is none. `beside` is stored with it. */
+  /**
+   * Stores it, then begins to send it. Rejects with `QUEUE_FULL`, `PAYLOAD_TOO_LARGE` or `STORAGE_FAILED`, and then it is none.
+   * `beside` is stored with it.
+   */
   add(draft: DurableDraft, beside?: readonly JournalChange[]): Promise<void>
-  /** Takes it back. False when there is none; `sent`: it has been on the wire. */
-  remove(messageId: string): Promise<{ sent: boolean } | undefined>
-  has(messageId: string): boolean
+  /** Whether it has been on the wire; undefined when there is none. */
+  sent(messageId: string): boolean | undefined
+  /**
+   * Takes it back, in favour of another where one is given; stored together with `beside`. Rejects with `STORAGE_FAILED`, and then
+   * it is sent as before.
+   */
+  takeBack(messageId: string, change: { instead?: DurableDraft; beside?: readonly JournalChange[] }): Promise<void>
   /** A link to that agent is up. */
   linked(agentId: string): void
   stop(): void
@@ -78,6 +88,8 @@ export interface DraftsOptions {
 
 interface Entry {
   readonly draft: DurableDraft
+  /** It may be sent: it is in the journal, and nobody is about to take it back. */
+  ready: boolean
   attempt: number
   /** Attempts that may still be answered, oldest first. */
   readonly attempts: PendingAttempt[]
@@ -90,6 +102,14 @@ interface Entry {
 /** Attempts of one draft that may be answered: the first ack counts, whichever it names. */
 const MOST_ATTEMPTS = 4
 const PREFIX = 'draft#'
+/** What is wrong with the message itself, on every link. */
+const UNSENDABLE: ReadonlySet<string> = new Set<ErrorCode>([
+  'PAYLOAD_TOO_LARGE',
+  'INVALID_PAYLOAD',
+  'LIMIT_EXCEEDED',
+  'MALFORMED',
+  'DEPTH_EXCEEDED',
+])
 
 export function createDrafts(options: DraftsOptions): Drafts {
   return new JournaledDrafts(options)
@@ -110,13 +130,22 @@ class JournaledDrafts implements Drafts {
 
   async load(): Promise<void> {
     for await (const [key, value] of this.#options.journal.entries('outbox', PREFIX)) {
-      const draft = readDraft(key, value)
-      this.#send(this.#enter(draft))
+      const entry = this.#enter(readDraft(key, value))
+      entry.ready = true
+      this.#send(entry)
     }
   }
 
   async add(draft: DurableDraft, beside: readonly JournalChange[] = []): Promise<void> {
     const { journal, tunables } = this.#options
+    const size = draft.payload.length + HEADER_ROOM
+    if (size > LIMITS.envelope) {
+      throw new HermesError('PAYLOAD_TOO_LARGE', {
+        message: `the payload has ${size} bytes with its header, the limit of what is sent again until it is acknowledged is ${LIMITS.envelope}`,
+        hint: 'Send it in parts, or offer it with offerContext() and send the reference.',
+        details: { size, limit: LIMITS.envelope },
+      })
+    }
     const waiting = this.#byAgent.get(draft.agentId)?.size ?? 0
     if (
       waiting >= tunables.draftsPerPeer ||
@@ -134,19 +163,36 @@ class JournaledDrafts implements Drafts {
       this.#leave(entry)
       throw HermesError.from(error, 'STORAGE_FAILED')
     }
+    entry.ready = true
     if (this.#byId.get(draft.messageId) === entry) this.#send(entry)
   }
 
-  async remove(messageId: string): Promise<{ sent: boolean } | undefined> {
+  sent(messageId: string): boolean | undefined {
     const entry = this.#byId.get(messageId)
-    if (!entry) return undefined
-    this.#leave(entry)
-    await this.#forget(entry)
-    return { sent: entry.attempt > 0 }
+    return entry && entry.attempt > 0
   }
 
-  has(messageId: string): boolean {
-    return this.#byId.has(messageId)
+  async takeBack(
+    messageId: string,
+    { instead, beside = [] }: { instead?: DurableDraft; beside?: readonly JournalChange[] },
+  ): Promise<void> {
+    const entry = this.#byId.get(messageId)
+    if (!entry) return
+    entry.ready = false
+    this.#quiet(entry)
+    const next = instead && this.#enter(instead)
+    try {
+      await this.#options.journal.commit([removal(entry.draft), ...(instead ? [stored(instead)] : []), ...beside])
+    } catch (error) {
+      if (next) this.#leave(next)
+      entry.ready = true
+      this.#send(entry)
+      throw HermesError.from(error, 'STORAGE_FAILED')
+    }
+    this.#leave(entry)
+    if (!next) return
+    next.ready = true
+    this.#send(next)
   }
 
   linked(agentId: string): void {
@@ -162,7 +208,7 @@ class JournaledDrafts implements Drafts {
   }
 
   #send(entry: Entry): void {
-    if (this.#stop.signal.aborted) return
+    if (this.#stop.signal.aborted || !entry.ready) return
     const { draft } = entry
     const { clock, outbox, links, random, telemetry } = this.#options
     this.#rest(entry)
@@ -220,14 +266,18 @@ class JournaledDrafts implements Drafts {
             this.#options.pending.remove(entry.attempts.shift() as PendingAttempt)
           again()
         },
-        failed: again,
+        // A lost link or a full line passes; what no link ever takes does not.
+        failed: (error) => {
+          if (UNSENDABLE.has(error.code)) this.#refused(entry, error)
+          else again()
+        },
       },
     )
   }
 
   #answered(entry: Entry, answer: Incoming): void {
     if (this.#byId.get(entry.draft.messageId) !== entry) return
-    const { ends, clock } = this.#options
+    const { ends } = this.#options
     if (answer.header.message_type === 'error') {
       let error: HermesError
       try {
@@ -235,14 +285,21 @@ class JournaledDrafts implements Drafts {
       } catch (unreadable) {
         error = HermesError.from(unreadable)
       }
-      if (ends.refused(entry.draft, error) === 'keep') {
-        this.#rest(entry)
-        entry.timer = clock.after(Math.max(error.retryAfterMs ?? 0, entry.waitMs), () => this.#send(entry))
-        return
-      }
-    } else {
-      if (!readable(answer)) return
-      ends.settled(entry.draft, answer)
+      this.#refused(entry, error)
+      return
+    }
+    if (!readable(answer)) return
+    ends.settled(entry.draft, answer)
+    this.#leave(entry)
+    void this.#forget(entry)
+  }
+
+  #refused(entry: Entry, error: HermesError): void {
+    const { ends, clock } = this.#options
+    if (ends.refused(entry.draft, error) === 'keep') {
+      this.#rest(entry)
+      entry.timer = clock.after(Math.max(error.retryAfterMs ?? 0, entry.waitMs), () => this.#send(entry))
+      return
     }
     this.#leave(entry)
     void this.#forget(entry)
@@ -294,7 +351,7 @@ class JournaledDrafts implements Drafts {
 
   async #forget({ draft }: Entry): Promise<void> {
     try {
-      await this.#options.journal.commit([{ ...stored(draft), value: undefined }])
+      await this.#options.journal.commit([removal(draft)])
     } catch (cause) {
       // It stays in the journal: the next life sends it once more, which the other side knows for the same.
       this.#options.telemetry.emit('journal.failed', { what: `forgetting the draft ${draft.messageId}`, cause })
@@ -304,6 +361,7 @@ class JournaledDrafts implements Drafts {
   #enter(draft: DurableDraft): Entry {
     const entry: Entry = {
       draft,
+      ready: false,
       attempt: 0,
       attempts: [],
       timer: undefined,
@@ -350,8 +408,11 @@ function stored(draft: DurableDraft): JournalChange {
     correlationId: draft.correlationId ?? null,
     payload: toBase64url(draft.payload),
   })
-  return { table: 'outbox', key: `${PREFIX}${draft.messageId}`, value }
+  return { table: 'outbox', key: keyOf(draft), value }
 }
+
+const keyOf = ({ messageId }: DurableDraft): string => `${PREFIX}${messageId}`
+const removal = (draft: DurableDraft): JournalChange => ({ table: 'outbox', key: keyOf(draft), value: undefined })
 
 /** Throws `STORAGE_FAILED` for what this version has not written. */
 function readDraft(key: string, value: Uint8Array): DurableDraft {

@@ -138,7 +138,11 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
         })
       }
       const full = book.noRoom(from, payload.length + frame.header.length) ?? tooManyAtOnce()
-      if (full) throw full
+      if (full) {
+        // It may know the ends of others: once it says so, these make room.
+        responder.askReceipt(incoming.link.remote.agentId)
+        throw full
+      }
       const { input } = readRequestPayload(decodePayload(header.content_type, payload))
       const key = keyOf({ owner: from, taskId: taskIdOf(header.message_id) })
       const waiting = [attemptOf(incoming)]

@@ -23,6 +23,8 @@ export interface OwnTasks {
   get(taskId: string): OwnTask | undefined
   /** Takes it in; the change is to be stored together with its draft. */
   add(task: OwnTask): JournalChange
+  /** What stores it as it is, together with something else. */
+  change(task: OwnTask): JournalChange
   /** Stores what has changed of it; a failure is reported, and told again by the next life. */
   save(task: OwnTask): Promise<void>
   remove(taskId: string): Promise<void>
@@ -50,14 +52,15 @@ export function createOwnTasks(options: {
     key: `${PREFIX}${task.taskId}`,
     value,
   })
-  const storedForm = (task: OwnTask): JournalChange =>
-    change(
-      task,
-      encodePayload(JSON_TYPE, {
-        ...task,
-        rejected: task.rejected ? toWireError(task.rejected) : null,
-      } as never),
-    )
+  const storedForm = (task: OwnTask): JournalChange => {
+    const rejected = task.rejected ? toWireError(task.rejected) : null
+    try {
+      return change(task, encodePayload(JSON_TYPE, { ...task, rejected } as never))
+    } catch {
+      // What another agent says of a refusal may be all that a payload can hold, and then does not fit into anything else.
+      return change(task, encodePayload(JSON_TYPE, { ...task, rejected: { ...rejected, details: {} } } as never))
+    }
+  }
   const commit = async (changes: readonly JournalChange[], what: string): Promise<void> => {
     try {
       await journal.commit(changes)
@@ -90,6 +93,7 @@ export function createOwnTasks(options: {
       }
       return storedForm(task)
     },
+    change: storedForm,
     save: (task) => commit([storedForm(task)], `storing what became of task ${task.taskId}`),
     async remove(taskId) {
       const task = tasks.get(taskId)

@@ -12,7 +12,7 @@ const DIGITS = 12
 export const keyOf = ({ owner, taskId }: Pick<TaskOrigin, 'owner' | 'taskId'>): string => `${owner}#${taskId}`
 
 export function describing(task: Task): JournalChange {
-  const { origin, state, last, folded, endedAt, handed } = task
+  const { origin, state, last, folded, endedAt, handed, told } = task
   return {
     table: 'tasks',
     key: keyOf(origin),
@@ -23,6 +23,7 @@ export function describing(task: Task): JournalChange {
       folded: folded ?? null,
       endedAt,
       handed: handed ?? null,
+      told,
     } as never),
   }
 }
@@ -63,13 +64,14 @@ export const isSubmitKey = (key: string): boolean => key.endsWith(PAYLOAD) || ke
 /** Throws `STORAGE_FAILED` for what this version has not written. */
 export function readTask(key: string, value: Uint8Array, parts: ReadonlyMap<string, Uint8Array>): Task {
   try {
-    const { origin, state, last, folded, endedAt, handed } = decodePayload(JSON_TYPE, value) as unknown as {
+    const { origin, state, last, folded, endedAt, handed, told } = decodePayload(JSON_TYPE, value) as unknown as {
       origin: TaskOrigin
       state: Task['state']
       last: number
       folded: Task['folded'] | null
       endedAt: number
       handed: Task['handed'] | null
+      told?: boolean
     }
     if (keyOf(origin) !== key) throw new Error(`it says it is ${keyOf(origin)}`)
     const part = (name: string): Uint8Array => parts.get(`${key}${name}`) ?? new Uint8Array()
@@ -77,7 +79,7 @@ export function readTask(key: string, value: Uint8Array, parts: ReadonlyMap<stri
       // An earlier version took tasks from their owners only.
       { ...origin, via: origin.via ?? [], expiresAt: origin.expiresAt ?? 0 },
       { payload: part(PAYLOAD), envelope: part(ENVELOPE) },
-      { state, last, folded: folded ?? undefined, endedAt, handed: handed ?? undefined },
+      { state, last, folded: folded ?? undefined, endedAt, handed: handed ?? undefined, told: told === true },
     )
   } catch (cause) {
     throw new HermesError('STORAGE_FAILED', { message: `the journal's task ${key} cannot be read`, cause })

@@ -6,6 +6,7 @@ import {
   MAX_LIFE_MS,
   newMessageId,
   readRequestPayload,
+  readTaskCancelOutput,
   type TaskState,
   taskIdOf,
 } from '@hermes-peer/protocol'
@@ -23,7 +24,7 @@ import type { DraftEnds, Drafts, DurableDraft } from './drafts.ts'
 import type { OwnTask, OwnTasks } from './own-tasks.ts'
 
 export interface SubmitterOptions {
-  readonly drafts: Pick<Drafts, 'add' | 'remove'>
+  readonly drafts: Pick<Drafts, 'add' | 'sent' | 'takeBack'>
   readonly own: OwnTasks
   readonly router: Router
   readonly clock: Clock
@@ -40,7 +41,7 @@ export interface Submitter {
   submit(spec: CallSpec, signal: AbortSignal | undefined): Promise<OwnTask>
   /**
    * Takes a task back that nobody has acknowledged. Undefined when only its agent can tell what becomes of it; where it may be on
-   * its way, a cancel follows it for as long as it may live.
+   * its way, a cancel follows it for as long as it may live. Rejects with `STORAGE_FAILED`: then nothing is taken back.
    */
   withdraw(task: OwnTask): Promise<TaskState | undefined>
   /**
@@ -172,20 +173,32 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
     }
   }
 
-  const withdraw = async (task: OwnTask): Promise<TaskState | undefined> => {
+  /** Tasks that are being taken back. */
+  const withdrawing = new Map<string, Promise<TaskState | undefined>>()
+
+  const withdraw = (task: OwnTask): Promise<TaskState | undefined> => {
+    const { taskId } = task
+    const going = withdrawing.get(taskId) ?? takeBack(task).finally(() => withdrawing.delete(taskId))
+    withdrawing.set(taskId, going)
+    return going
+  }
+
+  const takeBack = async (task: OwnTask): Promise<TaskState | undefined> => {
     if (task.acknowledged) return undefined
     if (task.rejected) return 'cancelled'
-    const removed = await drafts.remove(`msg_${task.taskId.slice('task_'.length)}`)
-    if (!removed) return undefined
-    if (!removed.sent) {
-      task.rejected = new HermesError('CANCELLED', { message: 'the task was cancelled before it was sent' })
-      await own.save(task)
+    const messageId = `msg_${task.taskId.slice('task_'.length)}`
+    const sent = drafts.sent(messageId)
+    if (sent === undefined) return undefined
+    if (!sent) {
+      const rejected = new HermesError('CANCELLED', { message: 'the task was cancelled before it was sent' })
+      await drafts.takeBack(messageId, { beside: [own.change({ ...task, rejected })] })
+      task.rejected = rejected
       own.changed(task.taskId)
       return 'cancelled'
     }
     // It may have arrived, and be under way: it is cancelled over there, whenever that agent can be reached.
     const bytes = (length: number) => random.bytes(length)
-    await drafts.add({
+    const instead: DurableDraft = {
       agentId: task.agentId,
       messageId: newMessageId(bytes),
       type: 'request',
@@ -198,7 +211,8 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       maxHops: MAX_HOPS,
       timeoutMs: tunables.callTimeoutMs,
       expiresAt: clock.now() + lifeMs,
-    })
+    }
+    await drafts.takeBack(messageId, { instead })
     return undefined
   }
 
@@ -206,9 +220,17 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
   const cancelled = (draft: DurableDraft, answer: Incoming): void => {
     const { input } = readRequestPayload(decodePayload('application/json', draft.payload))
     const task = own.get((input as { task_id: string }).task_id)
-    const reply = readReply(answer)
-    if (!task || reply.kind === 'error') return
-    settle(task, (reply.response.output as { state?: unknown } | null)?.state as TaskState)
+    if (!task) return
+    let state: TaskState
+    try {
+      const reply = readReply(answer)
+      if (reply.kind === 'error') return
+      state = readTaskCancelOutput(reply.response.output).state
+    } catch {
+      // It was answered: what became of it is told by its news, if that agent can tell at all.
+      return
+    }
+    settle(task, state)
   }
 
   const settle = (task: OwnTask, state: TaskState): void => {

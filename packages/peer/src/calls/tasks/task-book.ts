@@ -1,19 +1,7 @@
 import { HermesError, type TaskEvent, type TaskState } from '@hermes-peer/protocol'
-import type { Clock, Timer } from '../../clock.ts'
-import type { Tunables } from '../../defaults.ts'
-import type { Journal, JournalChange } from '../../journal/journal.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
-import {
-  describing,
-  eventChange,
-  eventRemoval,
-  eventsPrefix,
-  isSubmitKey,
-  readEvent,
-  readTask,
-  submitChanges,
-} from './stored-task.ts'
+import { eventsPrefix, isSubmitKey, readEvent, readTask } from './stored-task.ts'
 import type { HandedTo, Task, TaskNews } from './task.ts'
+import { createTaskPage, type TaskPage, type TaskPageOptions } from './task-page.ts'
 
 /** The tasks of a provider, in memory and in the journal. Nobody is told of anything before it is stored. */
 export interface TaskBook {
@@ -28,7 +16,9 @@ export interface TaskBook {
   note(task: Task, news: TaskNews): void
   /** Notes who is about to have it, or has it; resolves once that is stored, as `stored` does. */
   hand(task: Task, handed: HandedTo | undefined): Promise<void>
-  /** Its end has passed through here on its way from who has it now. */
+  /** Whether that owner has as many tasks here as it may. */
+  crowded(owner: string): boolean
+  /** Its end has arrived at its owner, or has passed through here on its way from who has it now. */
   told(owner: string, taskId: string): void
   /** Tasks that another agent has now. */
   readonly elsewhere: number
@@ -37,35 +27,13 @@ export interface TaskBook {
   /** Calls back each time that more of it is stored; returns the way to stop. */
   watch(task: Task, changed: () => void): () => void
   /** Stored events after a number, as many as fit into one answer, oldest first, with what the answer says beside them. */
-  page(task: Task, after: number): { state: TaskState; events: TaskEvent[] }
+  page(task: Task, after: number): { state: TaskState; last: number; events: TaskEvent[] }
   /** Forgets tasks whose end has been kept long enough. */
   sweep(): void
   stop(reason: HermesError): void
 }
 
-export interface TaskBookOptions {
-  readonly journal: Journal
-  readonly clock: Clock
-  readonly tunables: Tunables
-  readonly telemetry: Telemetry
-}
-
-interface Page {
-  readonly task: Task
-  /** Numbered and not yet stored. */
-  fresh: TaskEvent[]
-  /** Numbers whose events are folded, and are to be removed from the journal. */
-  folded: number[]
-  dirty: boolean
-  writing: boolean
-  /** Counts its changes, and those of them that are stored. */
-  version: number
-  storedVersion: number
-  /** Its end has been asked for and given. */
-  told: boolean
-  waiters: { version: number; resolve(): void; reject(error: HermesError): void }[]
-  readonly watchers: Set<() => void>
-}
+export interface TaskBookOptions extends TaskPageOptions {}
 
 export function createTaskBook(options: TaskBookOptions): TaskBook {
   return new JournaledBook(options)
@@ -73,13 +41,11 @@ export function createTaskBook(options: TaskBookOptions): TaskBook {
 
 class JournaledBook implements TaskBook {
   readonly #options: TaskBookOptions
-  /** By owner, then by task id. Bounded by `tasksPerOwner` and `tasksPerNode`. */
-  readonly #owners = new Map<string, Map<string, Page>>()
-  readonly #pauses = new Set<{ timer: Timer; end(): void }>()
+  /** By owner, then by task id, oldest first. Bounded by `tasksPerOwner` and `tasksPerNode`. */
+  readonly #owners = new Map<string, Map<string, TaskPage>>()
   #count = 0
   #elsewhere = 0
   #bytes = 0
-  #stopped: HermesError | undefined
 
   constructor(options: TaskBookOptions) {
     this.#options = options
@@ -99,37 +65,45 @@ class JournaledBook implements TaskBook {
       const events: TaskEvent[] = []
       for await (const [, stored] of journal.entries('updates', eventsPrefix(task))) events.push(readEvent(stored))
       task.restore(events)
-      this.#enter(task)
       tasks.push(task)
     }
+    // Keys are in no order: the oldest goes first, as in the life before.
+    tasks.sort((one, other) => one.origin.acceptedAt - other.origin.acceptedAt)
+    for (const task of tasks) this.#enter(createTaskPage(task, this.#options, true))
     return tasks
   }
 
   find(owner: string, taskId: string): Task | undefined {
-    return this.#owners.get(owner)?.get(taskId)?.task
+    const page = this.#owners.get(owner)?.get(taskId)
+    return page?.known ? page.task : undefined
   }
 
   noRoom(owner: string, bytes: number): HermesError | undefined {
     const { tasksPerOwner, tasksPerNode, taskBytesPerNode } = this.#options.tunables
     const full = (message: string) => new HermesError('BUSY', { message, retryAfterMs: 1000 })
-    const own = () => this.#owners.get(owner)?.size ?? 0
-    const isFull = () => own() >= tasksPerOwner || this.#count >= tasksPerNode || this.#bytes + bytes > taskBytesPerNode
+    const own = this.#owners.get(owner)?.size ?? 0
     // Ends that have been told make room, of this owner only: nobody's share is taken for another's.
-    while (isFull() && this.#forgetTold(owner));
-    if (own() >= tasksPerOwner) return full(`${own()} tasks of ${owner} are kept here`)
-    if (this.#count >= tasksPerNode) return full(`${this.#count} tasks are kept here`)
-    if (this.#bytes + bytes > taskBytesPerNode) return full(`tasks of ${this.#bytes} bytes are kept here`)
-    return undefined
-  }
-
-  /** Forgets the oldest task of an owner whose end it knows; false when there is none. */
-  #forgetTold(owner: string): boolean {
-    for (const page of this.#owners.get(owner)?.values() ?? []) {
-      if (!page.told || page.writing || this.#mayComeAgain(page.task)) continue
-      this.#forget(page)
-      return true
+    const going: TaskPage[] = []
+    let freed = 0
+    const refusal = (): HermesError | undefined => {
+      const { length } = going
+      if (own - length >= tasksPerOwner) return full(`${own} tasks of ${owner} are kept here`)
+      if (this.#count - length >= tasksPerNode) return full(`${this.#count} tasks are kept here`)
+      if (this.#bytes - freed + bytes > taskBytesPerNode) return full(`tasks of ${this.#bytes} bytes are kept here`)
+      return undefined
     }
-    return false
+    if (refusal()) {
+      for (const page of this.#owners.get(owner)?.values() ?? []) {
+        if (!page.task.told || this.#mayComeAgain(page.task)) continue
+        going.push(page)
+        freed += page.task.weight
+        if (!refusal()) break
+      }
+    }
+    const refused = refusal()
+    // Where it would make too little room, nothing is forgotten for it.
+    if (!refused) for (const page of going) this.#forget(page)
+    return refused
   }
 
   /** What has come by hops has no window that keeps a copy out: it is known by its id for as long as one may come. */
@@ -138,34 +112,25 @@ class JournaledBook implements TaskBook {
   }
 
   async accept(task: Task): Promise<void> {
-    const { journal, clock } = this.#options
-    const first = task.add({ type: 'state', state: 'accepted' }, clock.now())
-    const page = this.#enter(task)
-    page.writing = true
-    page.version = 1
+    const page = createTaskPage(task, this.#options)
+    const before = task.weight
+    this.#enter(page)
+    const accepting = page.accept()
+    this.#bytes += task.weight - before
     try {
-      await journal.commit([describing(task), ...submitChanges(task, true), eventChange(task, first)])
+      await accepting
     } catch (error) {
       this.#leave(page)
       throw HermesError.from(error, 'STORAGE_FAILED')
     }
-    task.stored = first.n
-    page.storedVersion = 1
-    page.writing = false
-    this.#told(page)
-    if (page.dirty) void this.#write(page)
   }
 
   note(task: Task, news: TaskNews): void {
     const page = this.#page(task)
     if (!page) return
-    const { clock, tunables } = this.#options
     const before = task.weight
-    page.fresh.push(task.add(news, clock.now()))
-    page.folded.push(...task.fold({ events: tunables.taskEvents, bytes: tunables.taskEventBytes }))
-    if (task.ended) task.letGo()
+    page.note(news)
     this.#bytes += task.weight - before
-    this.#change(page)
   }
 
   hand(task: Task, handed: HandedTo | undefined): Promise<void> {
@@ -178,53 +143,48 @@ class JournaledBook implements TaskBook {
       this.#elsewhere++
     }
     this.#bytes += task.weight - before
-    this.#change(page)
-    return this.stored(task)
+    page.changed()
+    return page.stored()
+  }
+
+  crowded(owner: string): boolean {
+    return (this.#owners.get(owner)?.size ?? 0) >= this.#options.tunables.tasksPerOwner
   }
 
   told(owner: string, taskId: string): void {
     const page = this.#owners.get(owner)?.get(taskId)
-    if (page) page.told = true
+    if (!page || page.task.told) return
+    page.task.told = true
+    page.changed()
   }
 
   get elsewhere(): number {
     return this.#elsewhere
   }
 
-  #change(page: Page): void {
-    page.version++
-    page.dirty = true
-    if (!page.writing) void this.#write(page)
-  }
-
   stored(task: Task): Promise<void> {
-    const page = this.#page(task)
-    if (!page || page.storedVersion >= page.version) return Promise.resolve()
-    if (this.#stopped) return Promise.reject(this.#stopped)
-    return new Promise((resolve, reject) => page.waiters.push({ version: page.version, resolve, reject }))
+    return this.#page(task)?.stored() ?? Promise.resolve()
   }
 
   watch(task: Task, changed: () => void): () => void {
-    const page = this.#page(task)
-    if (!page) return () => undefined
-    page.watchers.add(changed)
-    return () => page.watchers.delete(changed)
+    return this.#page(task)?.watch(changed) ?? (() => undefined)
   }
 
-  page(task: Task, after: number): { state: TaskState; events: TaskEvent[] } {
+  page(task: Task, after: number): { state: TaskState; last: number; events: TaskEvent[] } {
+    const { taskPageBytes, taskPageKeys } = this.#options.tunables
     const { folded, stored } = task
     const events: TaskEvent[] = []
-    if (folded && folded.n > after && folded.n <= stored) events.push(folded)
     let bytes = 0
-    for (const event of task.events) {
+    let keys = 0
+    for (const event of folded ? [folded, ...task.events] : task.events) {
       if (event.n <= after || event.n > stored) continue
-      bytes += JSON.stringify(event).length
-      if (events.length > 0 && bytes > this.#options.tunables.taskPageBytes) break
+      const size = task.sizeOf(event)
+      bytes += size.bytes
+      keys += size.keys
+      if (events.length > 0 && (bytes > taskPageBytes || keys > taskPageKeys)) break
       events.push(event)
-      const page = event.type === 'end' ? this.#page(task) : undefined
-      if (page) page.told = true
     }
-    return { state: task.storedState, events }
+    return { state: task.storedState, last: stored, events }
   }
 
   sweep(): void {
@@ -239,130 +199,34 @@ class JournaledBook implements TaskBook {
     }
   }
 
-  #forget(page: Page): void {
-    const { task } = page
+  #forget(page: TaskPage): void {
     this.#leave(page)
-    const removals: JournalChange[] = [
-      { ...describing(task), value: undefined },
-      ...submitChanges(task, false),
-      ...task.events.map(({ n }) => eventRemoval(task, n)),
-    ]
-    // What stays behind after a failure is read by the next life, and swept by it.
-    this.#options.journal.commit(removals).catch((cause: unknown) => this.#failed('forgetting a task', cause))
+    page.forget()
   }
 
   stop(reason: HermesError): void {
-    this.#stopped = reason
-    for (const pause of [...this.#pauses]) pause.end()
-    for (const pages of this.#owners.values()) for (const page of pages.values()) this.#giveUp(page, reason)
+    for (const pages of this.#owners.values()) for (const page of pages.values()) page.stop(reason)
   }
 
-  /** Writes until nothing is left to be written; what fails is tried again. */
-  async #write(page: Page): Promise<void> {
-    const { journal, tunables } = this.#options
-    const { task } = page
-    page.writing = true
-    while (page.dirty) {
-      page.dirty = false
-      const fresh = page.fresh
-      const folded = page.folded
-      const { state, last } = task
-      const { version } = page
-      page.fresh = []
-      page.folded = []
-      const kept = new Set(task.events.map(({ n }) => n))
-      const changes: JournalChange[] = [
-        ...fresh.filter(({ n }) => kept.has(n)).map((event) => eventChange(task, event)),
-        ...folded.map((n) => eventRemoval(task, n)),
-        describing(task),
-        ...(task.ended || task.elsewhere ? submitChanges(task, false) : []),
-      ]
-      try {
-        await journal.commit(changes)
-      } catch (cause) {
-        page.fresh = [...fresh, ...page.fresh]
-        page.folded = [...folded, ...page.folded]
-        page.dirty = true
-        if (this.#stopped) break
-        this.#failed(`storing task ${task.origin.taskId}`, cause)
-        await this.#pause(tunables.journalRetryMs)
-        if (this.#stopped) break
-        continue
-      }
-      task.stored = last
-      task.storedState = state
-      page.storedVersion = version
-      this.#told(page)
-    }
-    page.writing = false
-    if (this.#stopped) this.#giveUp(page, this.#stopped)
-  }
-
-  #told(page: Page): void {
-    const { storedVersion } = page
-    const ready = page.waiters.filter(({ version }) => version <= storedVersion)
-    page.waiters = page.waiters.filter(({ version }) => version > storedVersion)
-    for (const { resolve } of ready) resolve()
-    for (const changed of [...page.watchers]) changed()
-  }
-
-  #giveUp(page: Page, reason: HermesError): void {
-    const waiters = page.waiters
-    if (page.writing && waiters.length > 0) return
-    page.waiters = []
-    for (const { reject } of waiters) reject(reason)
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { clock } = this.#options
-    return new Promise((resolve) => {
-      const pause = {
-        timer: clock.after(ms, () => pause.end()),
-        end: () => {
-          clock.clear(pause.timer)
-          this.#pauses.delete(pause)
-          resolve()
-        },
-      }
-      this.#pauses.add(pause)
-    })
-  }
-
-  #failed(what: string, cause: unknown): void {
-    this.#options.telemetry.emit('journal.failed', { what, cause })
-  }
-
-  #page({ origin }: Task): Page | undefined {
+  #page({ origin }: Task): TaskPage | undefined {
     return this.#owners.get(origin.owner)?.get(origin.taskId)
   }
 
-  #enter(task: Task): Page {
+  #enter(page: TaskPage): void {
+    const { task } = page
     const { owner, taskId } = task.origin
     let pages = this.#owners.get(owner)
     if (!pages) {
       pages = new Map()
       this.#owners.set(owner, pages)
     }
-    const page: Page = {
-      task,
-      fresh: [],
-      folded: [],
-      dirty: false,
-      writing: false,
-      version: 0,
-      storedVersion: 0,
-      told: false,
-      waiters: [],
-      watchers: new Set(),
-    }
     pages.set(taskId, page)
     this.#count++
     if (task.elsewhere) this.#elsewhere++
     this.#bytes += task.weight
-    return page
   }
 
-  #leave({ task }: Page): void {
+  #leave({ task }: TaskPage): void {
     const { owner, taskId } = task.origin
     const pages = this.#owners.get(owner)
     if (!pages?.delete(taskId)) return

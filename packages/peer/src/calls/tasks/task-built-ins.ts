@@ -36,10 +36,16 @@ export function taskBuiltIns({ book, server, dedup, clock, tunables }: TaskBuilt
     throw new HermesError('TASK_NOT_FOUND', { message: `there is no task ${taskId} of ${agentId} here` })
   }
 
-  const watch: BuiltIn = (input, { agentId, leaf }) => {
+  const watch: BuiltIn = (input, { agentId, leaf, direct, whenArrived }) => {
     const { task_id, after } = readTaskWatchInput(input as JsonValue)
     const task = owned(agentId, task_id)
-    const page = (): TaskWatchOutput => ({ task_id, ...book.page(task, after) })
+    const page = (): TaskWatchOutput => {
+      const news = { task_id, ...book.page(task, after) }
+      // That it reached a forwarder does not say that it reached the owner.
+      if (direct && news.events.at(-1)?.type === 'end')
+        whenArrived(() => book.told(agentId, task_id), { soon: book.crowded(agentId) })
+      return news
+    }
     const now = page()
     if (now.events.length > 0 || isTaskEnd(now.state)) return now
     const waiting = watchers.get(task) ?? new Map<string, Promise<TaskWatchOutput>>()

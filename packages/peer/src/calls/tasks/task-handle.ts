@@ -8,6 +8,7 @@ import {
   MAX_HOPS,
   MAX_LIFE_MS,
   readResponsePayload,
+  readTaskCancelOutput,
   readTaskWatchOutput,
   type TaskEvent,
   type TaskQuestion,
@@ -26,6 +27,7 @@ import { checkNullish } from '../nullish.ts'
 import type { AskRuntime } from '../system.ts'
 import type { OwnTask, OwnTasks } from './own-tasks.ts'
 import type { Submitter } from './submitter.ts'
+import { createStatusFold, type NewsReader, withoutNews } from './task-status.ts'
 
 export interface TaskHandleOptions {
   readonly contract: Capability
@@ -56,6 +58,10 @@ export function createTaskHandle(options: TaskHandleOptions): TaskHandle {
 class RemoteTask implements TaskHandle {
   readonly id: string
   readonly #options: TaskHandleOptions
+  readonly #news: NewsReader = {
+    partial: (data) => this.#partial(data),
+    question: (question) => this.#question(question),
+  }
   #end: Extract<TaskEvent, { type: 'end' }> | undefined
 
   constructor(options: TaskHandleOptions) {
@@ -74,10 +80,10 @@ class RemoteTask implements TaskHandle {
 
   async status(options: WaitOptions = {}): Promise<TaskStatus<Capability>> {
     const { task } = this.#options
-    const none = { fraction: undefined, note: undefined, partial: undefined, questions: [] }
-    if (task.rejected) return { state: 'rejected', ...none }
+    if (task.rejected) return withoutNews('rejected')
     return this.#within({ timeoutMs: ASK_MS, ...options }, async (signal) => {
-      let status: TaskStatus<Capability> = { state: 'submitted', ...none }
+      const fold = createStatusFold(this.#news)
+      let newest: number | undefined
       // Several answers where there is much news: each goes on where the last one ended, and none waits at the other end.
       for (let after = 0; ; ) {
         let page: TaskWatchOutput
@@ -85,14 +91,18 @@ class RemoteTask implements TaskHandle {
         try {
           page = await this.#ask('hermes.task.watch', { task_id: this.id, after }, signal, readTaskWatchOutput)
         } catch (error) {
-          if (!acknowledged && HermesError.from(error).code === 'TASK_NOT_FOUND') return status
+          if (!acknowledged && HermesError.from(error).code === 'TASK_NOT_FOUND') return fold.status
           throw error
         }
         for (const event of page.events) {
           after = event.n
-          status = await this.#fold(status, event)
+          if (event.type === 'end') this.#end = event
+          await fold.add(event)
         }
-        if (status.state === page.state || page.events.length === 0) return status
+        // As far as there was news when this was asked: a task that tells much would never be read to its end.
+        newest ??= page.last
+        const read = newest === undefined ? fold.status.state === page.state : after >= newest
+        if (read || page.events.length === 0) return fold.status
       }
     })
   }
@@ -151,7 +161,7 @@ class RemoteTask implements TaskHandle {
     const withdrawn = await submitter.withdraw(task)
     if (withdrawn) return withdrawn
     const state = await this.#within({ timeoutMs: ASK_MS, ...options }, (signal) =>
-      this.#ask('hermes.task.cancel', { task_id: this.id }, signal, (output) => (output as { state: TaskState }).state),
+      this.#ask('hermes.task.cancel', { task_id: this.id }, signal, (output) => readTaskCancelOutput(output).state),
     )
     if (!task.acknowledged) submitter.settle(task, state)
     return state
@@ -318,46 +328,15 @@ class RemoteTask implements TaskHandle {
       case 'question':
         return { ...base, type: 'question', ...(await this.#question(event)) }
       case 'snapshot': {
-        const { state, fraction, note, partial, questions } = await this.#snapshot(event)
-        return { ...base, type: 'snapshot', state: state as TaskState, fraction, note, partial, questions }
+        const fold = createStatusFold(this.#news)
+        await fold.add(event)
+        return { ...base, type: 'snapshot', ...fold.status, state: event.state }
       }
       case 'end':
         this.#end = event
         return { ...base, type: 'end', state: event.state }
       default:
         return undefined
-    }
-  }
-
-  async #fold(status: TaskStatus<Capability>, event: TaskEvent): Promise<TaskStatus<Capability>> {
-    switch (event.type) {
-      case 'state':
-        return { ...status, state: event.state, questions: event.state === 'input_required' ? status.questions : [] }
-      case 'progress':
-        return { ...status, fraction: event.fraction, note: event.note ?? status.note }
-      case 'partial':
-        return { ...status, partial: await this.#partial(event.data) }
-      case 'question':
-        return { ...status, questions: [...status.questions, await this.#question(event)] }
-      case 'answered':
-        return status
-      case 'snapshot':
-        return this.#snapshot(event)
-      case 'end':
-        this.#end = event
-        return { ...status, state: event.state, questions: [] }
-      default:
-        return status
-    }
-  }
-
-  async #snapshot(event: Extract<TaskEvent, { type: 'snapshot' }>): Promise<TaskStatus<Capability>> {
-    return {
-      state: event.state,
-      fraction: event.fraction,
-      note: event.note,
-      partial: event.partial === undefined ? undefined : await this.#partial(event.partial),
-      questions: await Promise.all(event.questions.map((question) => this.#question(question))),
     }
   }
 

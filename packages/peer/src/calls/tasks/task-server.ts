@@ -16,15 +16,16 @@ import { stricter } from '../effects.ts'
 import { handlerContext } from '../handler-context.ts'
 import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
-import { bounded, codeOf, errorOutcome } from '../outcomes.ts'
+import { codeOf, errorOutcome } from '../outcomes.ts'
 import type { ContextRuntime } from '../pull.ts'
 import type { Responder } from '../responder.ts'
 import type { TaskHandOns } from './hand-on.ts'
 import { createTaskIntake, type TaskIntake } from './intake.ts'
 import { Run } from './run.ts'
-import { idsOf, type Task } from './task.ts'
+import { idsOf, type Task, type TaskNews } from './task.ts'
 import type { TaskBook } from './task-book.ts'
 import { taskTools } from './task-tools.ts'
+import { tellable } from './tellable.ts'
 
 export interface TaskServerOptions {
   readonly agentId: string
@@ -177,6 +178,8 @@ class JournaledTaskServer implements TaskServer {
 
   drain(): Promise<void> {
     this.#draining = true
+    // What has not begun is left to the next life: ended in the middle it would have to be told as interrupted.
+    for (const run of this.#runs.values()) if (!run.holds) run.provided.places.remove(run)
     if (this.unfinished() === 0) return Promise.resolve()
     return new Promise((resolve) => this.#drained.push(resolve))
   }
@@ -245,6 +248,7 @@ class JournaledTaskServer implements TaskServer {
       this.#homeless.set(origin.capability, tasks)
       return
     }
+    if (this.#draining) return
     const now = clock.monotonic()
     const leftMs = this.#leftMs(task)
     const run = new Run(task, provided, { since: now, deadline: now + leftMs })
@@ -278,7 +282,7 @@ class JournaledTaskServer implements TaskServer {
       const input = await checkNullish(contract.schemas.input, request.input, 'input')
       run.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
       run.context = request.context
-      if (task.ended) return
+      if (task.ended || this.#draining) return
       book.note(task, { type: 'state', state: 'working' })
       // Before the handler starts: after a kill nobody may take it for one that was never begun.
       await book.stored(task)
@@ -308,7 +312,7 @@ class JournaledTaskServer implements TaskServer {
           // Its owner may be gone, and what it offered be over: who needs it for long takes it first.
           fetch: (ref, how) => pull({ incoming: headerOf(task), deadline: run.deadline, signal: run.signal }, ref, how),
           session: undefined,
-          tools: taskTools(run, { book, newsBytes: tunables.taskNewsBytes }),
+          tools: taskTools(run, { book, most: { bytes: tunables.taskNewsBytes, keys: tunables.taskNewsKeys } }),
         },
       )
       try {
@@ -361,13 +365,14 @@ class JournaledTaskServer implements TaskServer {
     this.#runs.delete(task)
     this.#lookDrained()
     this.#homeless.get(origin.capability)?.delete(task)
-    const told = bounded(outcome, responder.limit(origin.via.at(-1) ?? origin.owner) - NEWS_ROOM)
-    book.note(task, {
+    const newsOf = ({ messageType, contentType, payload }: Conclusion['outcome']): TaskNews => ({
       type: 'end',
-      state: state === 'completed' && told.messageType === 'error' ? 'failed' : state,
-      message_type: told.messageType as 'response' | 'error',
-      payload: decodePayload(told.contentType, told.payload),
+      state: state === 'completed' && messageType === 'error' ? 'failed' : state,
+      message_type: messageType as 'response' | 'error',
+      payload: decodePayload(contentType, payload),
     })
+    const told = tellable(outcome, responder.limit(origin.via.at(-1) ?? origin.owner), newsOf)
+    book.note(task, newsOf(told))
     this.#say(task, told.messageType === 'response' ? 'OK' : String(codeOf(told)))
   }
 
@@ -381,9 +386,6 @@ class JournaledTaskServer implements TaskServer {
     if (this.#drained.length > 0 && this.unfinished() === 0) for (const done of this.#drained.splice(0)) done()
   }
 }
-
-/** What stands around the payload of an end in the answer that tells of it, bytes. */
-const NEWS_ROOM = 1024
 
 function headerOf({ origin }: Task) {
   const { owner, via, messageId, correlationId, traceId, priority } = origin

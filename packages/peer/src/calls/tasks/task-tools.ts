@@ -1,13 +1,25 @@
-import { type AnySchema, encodePayload, HermesError, type JsonValue } from '@hermes-peer/protocol'
+import {
+  type AnySchema,
+  decodePayload,
+  deepFreeze,
+  encodePayload,
+  HermesError,
+  type JsonValue,
+  type TaskQuestion,
+} from '@hermes-peer/protocol'
 import type { TaskTools } from '../handler-context.ts'
 import { checkNullish } from '../nullish.ts'
 import type { Run } from './run.ts'
+import type { TaskNews } from './task.ts'
 import type { TaskBook } from './task-book.ts'
+import { bytesTold, checkWeight, keysOf, type NewsBounds, type Weight } from './tellable.ts'
 
 /** What a handler can do in a task beyond what it can do in a plain call. After the task's end all of it does nothing. */
-export function taskTools(run: Run, { book, newsBytes }: { book: TaskBook; newsBytes: number }): TaskTools {
+export function taskTools(run: Run, { book, most }: { book: TaskBook; most: NewsBounds }): TaskTools {
   const { task, provided } = run
   const { contract } = provided
+  /** Open questions: whoever asks how the task stands is told of all of them at once. */
+  const open = new Set<Weight>()
   const over = (): boolean => task.ended || run.aborted !== undefined
 
   /** The value as data, checked: a Promise where the schema is asynchronous. */
@@ -22,15 +34,32 @@ export function taskTools(run: Run, { book, newsBytes }: { book: TaskBook; newsB
     return checkNullish(schema, value, what, { code: 'INVALID_RESULT' })
   }
 
-  const plain = (value: unknown, what: string): JsonValue => {
-    const { length } = encodePayload('application/json', (value ?? null) as never)
-    if (length > newsBytes) {
-      throw new HermesError('PAYLOAD_TOO_LARGE', {
-        message: `${what} has ${length} bytes, news of a task may have ${newsBytes}`,
-        details: { size: length, limit: newsBytes, field: what },
-      })
+  /** A copy: what the handler does with its object later changes nothing of what was told. */
+  const plain = (value: unknown, what: string, newsOf: (data: JsonValue) => TaskNews): { data: JsonValue } & Weight => {
+    const payload = encodePayload('application/json', (value ?? null) as never)
+    const data = deepFreeze(decodePayload('application/json', payload) as never) as JsonValue
+    const weight = { bytes: payload.length, keys: keysOf(data) }
+    checkWeight(weight, most, what)
+    try {
+      bytesTold(newsOf(data))
+    } catch (error) {
+      const { message } = HermesError.from(error)
+      throw HermesError.from(error).with({ message: `${what} in news of a task: ${message}` })
     }
-    return (value ?? null) as JsonValue
+    return { data, ...weight }
+  }
+
+  /** Room for one more open question; it ends with its answer. */
+  const opened = (weight: Weight): (() => void) => {
+    let bytes = weight.bytes
+    let keys = weight.keys + QUESTION_KEYS
+    for (const other of open) {
+      bytes += other.bytes
+      keys += other.keys + QUESTION_KEYS
+    }
+    checkWeight({ bytes, keys }, most, open.size === 0 ? 'question' : 'the open questions')
+    open.add(weight)
+    return () => open.delete(weight)
   }
 
   return {
@@ -45,11 +74,11 @@ export function taskTools(run: Run, { book, newsBytes }: { book: TaskBook; newsB
       book.note(task, {
         type: 'progress',
         fraction,
-        ...(note === undefined ? {} : { note: String(plain(note, 'note')) }),
+        ...(note === undefined ? {} : { note: String(plain(note, 'note', noteNews).data) }),
       })
     },
     partial(data) {
-      const value = plain(data, 'partial')
+      const { data: value } = plain(data, 'partial', (told) => ({ type: 'partial', data: told }))
       const result = checked(contract.schemas.partial, data, 'partial')
       const note = (): void => {
         if (!over()) book.note(task, { type: 'partial', data: value })
@@ -60,15 +89,33 @@ export function taskTools(run: Run, { book, newsBytes }: { book: TaskBook; newsB
       } else note()
     },
     async ask(question) {
-      const value = plain(question, 'question')
+      const value = plain(question, 'question', (data) => snapshotOf({ question_id: LONGEST_ID, data }))
       await checked(contract.schemas.question, question, 'asks')
       if (run.aborted) throw run.aborted
       if (task.ended) throw new HermesError('CANCELLED', { message: 'the task has ended' })
-      const questionId = `q${task.last + 1}`
-      book.note(task, { type: 'question', question_id: questionId, data: value })
-      const answer = run.wait(questionId)
-      if (task.state !== 'input_required') book.note(task, { type: 'state', state: 'input_required' })
-      return (await answer) as never
+      const close = opened(value)
+      try {
+        const questionId = `q${task.last + 1}`
+        book.note(task, { type: 'question', question_id: questionId, data: value.data })
+        const answer = run.wait(questionId)
+        if (task.state !== 'input_required') book.note(task, { type: 'state', state: 'input_required' })
+        return (await answer) as never
+      } finally {
+        close()
+      }
     },
   }
 }
+
+/** Keys of a question beside its data. */
+const QUESTION_KEYS = 2
+const LONGEST_ID = `q${Number.MAX_SAFE_INTEGER}`
+
+/** How a question stands in what older news are folded into: deeper than in the news of it. */
+const snapshotOf = (question: TaskQuestion): TaskNews => ({
+  type: 'snapshot',
+  state: 'input_required',
+  questions: [question],
+})
+
+const noteNews = (note: JsonValue): TaskNews => ({ type: 'progress', fraction: 1, note: String(note) })

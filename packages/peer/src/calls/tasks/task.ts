@@ -8,6 +8,7 @@ import {
   type TaskQuestion,
   type TaskState,
 } from '@hermes-peer/protocol'
+import { keysOf, type Weight } from './tellable.ts'
 
 /** What of a task never changes. */
 export interface TaskOrigin {
@@ -68,9 +69,13 @@ export class Task {
   events: TaskEvent[] = []
   /** Bytes of the kept events, about. */
   bytes = 0
+  /** Measured once each: they never change. */
+  readonly #sizes = new WeakMap<TaskEvent, Weight>()
   folded: Folded | undefined
   /** Wall clock, ms; 0 while it has not ended. */
   endedAt: number
+  /** Its owner has its end, as far as that is known: it may be forgotten to make room. */
+  told: boolean
 
   constructor(
     origin: TaskOrigin,
@@ -81,6 +86,7 @@ export class Task {
       folded: Folded | undefined
       endedAt: number
       handed?: HandedTo | undefined
+      told?: boolean
     },
   ) {
     this.origin = origin
@@ -93,6 +99,7 @@ export class Task {
     this.stored = at.last
     this.folded = at.folded
     this.endedAt = at.endedAt
+    this.told = at.told ?? false
   }
 
   get ended(): boolean {
@@ -119,7 +126,7 @@ export class Task {
   add(news: TaskNews, at: number): TaskEvent {
     const event = { ...news, n: ++this.last, at } as TaskEvent
     this.events.push(event)
-    this.bytes += sizeOf(event)
+    this.bytes += this.sizeOf(event).bytes
     if (event.type === 'state' || event.type === 'end') this.state = event.state
     if (event.type === 'end') this.endedAt = at
     return event
@@ -130,7 +137,7 @@ export class Task {
     const gone: number[] = []
     while (this.events.length > 1 && (this.events.length > most.events || this.bytes > most.bytes)) {
       const oldest = this.events.shift() as TaskEvent
-      this.bytes -= sizeOf(oldest)
+      this.bytes -= this.sizeOf(oldest).bytes
       this.folded = foldInto(this.folded, oldest)
       gone.push(oldest.n)
     }
@@ -140,7 +147,17 @@ export class Task {
   /** Takes in what was stored in an earlier life, in order. */
   restore(events: readonly TaskEvent[]): void {
     this.events = [...events]
-    this.bytes = events.reduce((sum, event) => sum + sizeOf(event), 0)
+    this.bytes = events.reduce((sum, event) => sum + this.sizeOf(event).bytes, 0)
+  }
+
+  /** What an event costs in an answer, with all around it. */
+  sizeOf(event: TaskEvent): Weight {
+    const known = this.#sizes.get(event)
+    if (known) return known
+    const data = event as unknown as JsonValue
+    const size = { bytes: EVENT_ROOM + Buffer.byteLength(JSON.stringify(data)), keys: keysOf(data) }
+    this.#sizes.set(event, size)
+    return size
   }
 }
 
@@ -175,7 +192,3 @@ const questionOf = ({ question_id, data }: TaskQuestion): TaskQuestion => ({ que
 
 /** Bytes of the envelope of one event beside its data. */
 const EVENT_ROOM = 96
-
-function sizeOf(event: TaskEvent): number {
-  return EVENT_ROOM + JSON.stringify(event as unknown as JsonValue).length
-}

@@ -45,7 +45,8 @@ export function createTasks(options: TasksOptions): Tasks {
   const submitter = createSubmitter({
     drafts: {
       add: (draft, beside) => (drafts as Drafts).add(draft, beside),
-      remove: (messageId) => (drafts as Drafts).remove(messageId),
+      sent: (messageId) => (drafts as Drafts).sent(messageId),
+      takeBack: (messageId, change) => (drafts as Drafts).takeBack(messageId, change),
     },
     own,
     router,
