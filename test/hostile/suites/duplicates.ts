@@ -130,6 +130,9 @@ describe('F-26 two processes, one name', () => {
     ).rejects.toMatchObject({
       told: { error_code: 'DUPLICATE_AGENT' },
     })
+    // It goes on announcing itself.
+    victim.mark()
+    await victim.until('presence.sent')
     expect(await good.peer.call(echo, 'served')).toBe('served')
     expect(await victim.peer.call(echo, 'serving', { agent: 'honest' })).toBe('serving')
     expect(good.of('link.down')).toEqual([])
