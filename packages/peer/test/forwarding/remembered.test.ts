@@ -50,7 +50,10 @@ describe('answers that go back over hops', () => {
     for (const leaf of ['1', '2', '3']) {
       const header = { message_type: 'request', message_id: 'msg_0', target_capability: 'work', payload_sha256: 'ab' }
       const link = { remote: { agentId: `f${leaf}` } }
-      server.duplicate({ header, from: 'a', via: [`f${leaf}`], leaf, link, expiresAt: 1000 } as never as Incoming, record)
+      server.duplicate(
+        { header, from: 'a', via: [`f${leaf}`], leaf, link, expiresAt: 1000 } as never as Incoming,
+        record,
+      )
     }
     expect(ways).toEqual(['f1', 'f2', 'f3'])
     expect(record.back).toBeUndefined()
