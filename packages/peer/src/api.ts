@@ -50,7 +50,10 @@ export interface CallOptions {
   maxHops?: number
   /** What the provider may need to know beside the input; plain JSON data. */
   context?: Readonly<Record<string, unknown>>
-  /** What `offerContext` gave: sent as `context.refs`, and from then on whoever the request reaches may pull it. */
+  /**
+   * What `offerContext` gave: sent as `context.refs`, and from then on whoever the request reaches may pull it. Not for tasks, which
+   * may outlive it: `submit` refuses it with `INVALID_OPTION`.
+   */
   refs?: readonly ContextRef[]
 }
 
