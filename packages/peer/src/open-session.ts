@@ -6,7 +6,7 @@ import { createSession, type Session } from './calls/session.ts'
 import { checkSession, checkTarget } from './checks.ts'
 import type { Tunables } from './defaults.ts'
 import type { Random } from './random.ts'
-import type { Candidate } from './routing/query.ts'
+import type { Candidate, Query } from './routing/query.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface OpenSessionParts {
@@ -34,25 +34,28 @@ export async function openSession(
   checkSession(options, tunables.sessionIdleMs)
   const { idleMs, leaseMs, timeoutMs, signal } = options
   const times = { ...(timeoutMs === undefined ? {} : { timeoutMs }), ...(signal === undefined ? {} : { signal }) }
-  const agent = await limited(times, async (stop) => {
-    if (named !== undefined) return named
-    const query = { capability: contract?.name as string, ...(where === undefined ? {} : { where }) }
-    const [best] = await runtime.router.choose({ ...query, path: served.getStore()?.path ?? [] }, { signal: stop })
-    return (best as Candidate).agentId
-  })
-  if (leaseMs !== undefined) await limited(times, (stop) => runtime.directory.reach(agent, stop))
-  const id = newSessionId((length) => random.bytes(length))
-  const session = createSession({
-    mark: runtime.sessions.table.open(agent, id, { idleMs }),
-    runtime: runtime.sessions,
-    outputOf,
-    request: (one, input, more) => request(one, input, more, id),
-  })
+  const best = async (query: Query, stop: AbortSignal): Promise<string> => {
+    const [first] = await runtime.router.choose({ ...query, path: served.getStore()?.path ?? [] }, { signal: stop })
+    return (first as Candidate).agentId
+  }
+  let session = undefined as Session | undefined
   try {
-    if (leaseMs !== undefined) await session.renew(leaseMs, timeoutMs === undefined ? {} : { timeoutMs })
+    return await limited(times, async (stop) => {
+      const agent = named ?? (await best({ capability: contract?.name as string, ...(where ? { where } : {}) }, stop))
+      if (leaseMs !== undefined) await runtime.directory.reach(agent, stop)
+      stop.throwIfAborted()
+      const id = newSessionId((length) => random.bytes(length))
+      session = createSession({
+        mark: runtime.sessions.table.open(agent, id, { idleMs }),
+        runtime: runtime.sessions,
+        outputOf,
+        request: (one, input, more) => request(one, input, more, id),
+      })
+      if (leaseMs !== undefined) await session.renew(leaseMs, timeoutMs === undefined ? {} : { timeoutMs })
+      return session
+    })
   } catch (error) {
-    await session.close()
+    await session?.close()
     throw error
   }
-  return session
 }
