@@ -264,7 +264,7 @@ describe('what is told of one call', () => {
   const about = (events: readonly AnyEvent[], messageId: string) =>
     events.filter((event) => 'messageId' in event && event.messageId === messageId)
 
-  it('at the caller: started, chosen, sent, attempted, answered, ended — in this order, with the same ids', async () => {
+  it('at the caller: started, decided, chosen, sent, attempted, answered, ended — in this order, with the same ids', async () => {
     let answer: Answer<typeof echo> | undefined
     const events = about(
       await record(desk, async () => (answer = await desk.request(echo, 1))),
@@ -272,6 +272,7 @@ describe('what is told of one call', () => {
     )
     expect(events.map(({ type }) => type)).toEqual([
       'call.started',
+      'call.decided',
       'call.chosen',
       'envelope.sent',
       'call.attempt',
@@ -284,7 +285,7 @@ describe('what is told of one call', () => {
         correlationId: answer?.correlationId,
         traceId: answer?.traceId,
       })
-    expect(events[1]).toMatchObject({
+    expect(events[2]).toMatchObject({
       agentId: 'reviewer',
       attempt: 1,
       score: expect.any(Number),

@@ -15,6 +15,7 @@ import { ClassicLevel } from 'classic-level'
 import { createDiskJournal, createPeer, type Journal } from 'hermes-peer'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../calls/support/team.ts'
+import { eventually } from '../processes/fleet.ts'
 import { numberedCommit, numbersIn } from './support/numbered.ts'
 import { launchJournal } from './support/process.ts'
 import { mountTmpfs, tmpfsRefusal } from './support/tmpfs.ts'
@@ -79,10 +80,12 @@ describe('two processes on one journal', () => {
     await busy.ask({ open: true })
     let acknowledged = 0
     busy.write(0, () => acknowledged++)
+    await eventually(() => acknowledged > 0)
+    const before = acknowledged
     for (let tries = 0; tries < 25; tries++) {
       await expect(journalIn(folder).open()).rejects.toMatchObject({ code: 'JOURNAL_LOCKED' })
     }
-    expect(acknowledged).toBeGreaterThan(0)
+    await eventually(() => acknowledged > before)
   })
 
   it('stops a second peer of the same agent before it answers anything', async () => {

@@ -43,10 +43,9 @@ const pay = (id: string, ms: number, options: object = {}) =>
 
 describe('F-44 stop signal cuts work in flight, in processes', () => {
   test('SIGTERM under 20 running calls of effects once: all are answered, none is lost, new ones go elsewhere, exit code 0', async () => {
-    const victim = await provider('victim')
+    const [victim, other] = [await provider('victim'), await provider('other')]
     const calls = Array.from({ length: 20 }, (_, i) => pay(`run-${i}`, 5000, { agent: 'victim' }))
     await eventually(() => startsOf(victim, 'run-') === 20)
-    const other = await provider('other')
     const gone = ended(victim)
     victim.kill('SIGTERM')
     const late = Array.from({ length: 10 }, (_, i) => pay(`late-${i}`, 1))

@@ -232,12 +232,6 @@ class AgentPeer implements Peer {
   ): Promise<TaskHandle<C>> {
     const runtime = this.#running()
     checkContract(contract, 'submit')
-    if (options.refs !== undefined) {
-      throw new HermesError('INVALID_OPTION', {
-        message: 'refs cannot go with a task, which may begin long after the context is gone: send the data as input',
-        details: { field: 'refs' },
-      })
-    }
     const validated = checkAgainst(contract.schemas.input, input, 'input')
     if (validated instanceof Promise) await validated
     const { clock, random } = this.#seams

@@ -81,12 +81,11 @@ describe('each checker of long work catches the fault it is there for', { timeou
         createTaskBook: (options: Parameters<typeof real.createTaskBook>[0]) => {
           const book = real.createTaskBook(options)
           let joining = 0
-          return {
-            ...bound(book),
+          return changed(book, (real) => ({
             // What a submit is looked up by is not found; watches still find it.
             find: (owner: string, taskId: string) =>
-              new Error().stack?.includes('.joined') && ++joining > 0 ? undefined : book.find(owner, taskId),
-          }
+              new Error().stack?.includes('.joined') && ++joining > 0 ? undefined : real.find(owner, taskId),
+          }))
         },
       }
     })
@@ -99,15 +98,14 @@ describe('each checker of long work catches the fault it is there for', { timeou
       return {
         createTaskBook: (options: Parameters<typeof real.createTaskBook>[0]) => {
           const book = real.createTaskBook(options)
-          return {
-            ...bound(book),
-            page(task: Parameters<typeof book.page>[0], after: number) {
+          return changed(book, (real) => ({
+            page(task: Parameters<typeof real.page>[0], after: number) {
               task.stored = task.last
               task.storedState = task.state
               // And each of them again, from the first.
-              return book.page(task, Math.max(0, after - 1))
+              return real.page(task, Math.max(0, after - 1))
             },
-          }
+          }))
         },
       }
     })

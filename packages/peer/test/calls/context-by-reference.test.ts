@@ -123,13 +123,6 @@ describe('context by reference', () => {
     expect(await net.until(read())).toBe(900_000)
   })
 
-  it('is refused for a task, which may begin when the context is gone', async () => {
-    await using net = testNetwork({ seed: 98 })
-    const owner = await scene(net, ['a'])
-    const refused = owner.submit(read, { ref: null }, { refs: [owner.offerContext(big)] })
-    await expect(refused).rejects.toMatchObject({ code: 'INVALID_OPTION', details: { field: 'refs' } })
-  })
-
   it('survives a lost link', async () => {
     await using net = testNetwork({ seed: 94 })
     const owner = await scene(net, ['a'])

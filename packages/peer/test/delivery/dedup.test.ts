@@ -195,7 +195,6 @@ describe('the comparison with the model notices', () => {
         withdraw: (...args) => inner.withdraw(...args),
         finish: (...args) => inner.finish(...args),
         settle: (...args) => inner.settle(...args),
-        passed: (...args) => inner.passed(...args),
         refuse: (...args) => inner.refuse(...args),
         passed: (...args) => inner.passed(...args),
         sweep: () => inner.sweep(),
