@@ -9,8 +9,23 @@ const resolution = { resolve: { conditions }, ssr: { resolve: { conditions } } }
 /** They replace modules, which the next file in the same process would see. */
 const REPLACES_MODULES = ['test/**/planted-faults.test.ts']
 
-/** What takes longest, most of it waiting: begun first, so that nothing runs alone at the end. */
-const LONGEST = ['/processes/', '/simulation/', '/dev-team/test/interruption', '/dev-team/test/kill-pm', '/hostile/']
+/**
+ * What takes longest, begun first so that nothing runs alone at the end: what waits for real clocks, disks and processes in
+ * turn with what computes.
+ */
+const LONGEST = [
+  '/processes/processes',
+  '/simulation/durable/durable',
+  '/processes/cycles',
+  '/simulation/simulation',
+  '/journal/kill',
+  '/dev-team/test/interruption',
+  '/processes/drain',
+  '/dev-team/test/own-repository',
+  '/journal/folder',
+  '/dev-team/',
+  '/hostile/',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

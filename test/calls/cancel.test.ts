@@ -145,14 +145,16 @@ describe('F-18 handler keeps running after the caller is gone', () => {
 
   it('(c) the deadline passes: the handler is aborted, and whatever it had called', async () => {
     const since = performance.now()
-    expect(await codeOf(desk.call(relay, 'c', { timeoutMs: 1500 }))).toBe('TIMEOUT')
-    expect(performance.now() - since).toBeLessThan(1500 + 250 + LATE)
+    expect(await codeOf(desk.call(relay, 'c', { timeoutMs: 3000 }))).toBe('TIMEOUT')
+    expect(performance.now() - since).toBeLessThan(3000 + 250 + LATE)
     await until(
       () => started('c').length === 2 && started('c').every(({ aborted }) => aborted !== undefined),
       'the aborts',
       10_000,
-    )
-    for (const { remainingMs } of started('c').slice(1)) expect(remainingMs).toBeLessThanOrEqual(1500)
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}: ${JSON.stringify(log.filter(({ input }) => input === 'c'))}`)
+    })
+    for (const { remainingMs } of started('c').slice(1)) expect(remainingMs).toBeLessThanOrEqual(3000)
   })
 
   it('(e) a cancel before the handler starts: it never runs', async () => {

@@ -82,7 +82,7 @@ describe('two processes on one journal', () => {
     busy.write(0, () => acknowledged++)
     await eventually(() => acknowledged > 0)
     const before = acknowledged
-    for (let tries = 0; tries < 25; tries++) {
+    for (let tries = 0; tries < 8; tries++) {
       await expect(journalIn(folder).open()).rejects.toMatchObject({ code: 'JOURNAL_LOCKED' })
     }
     await eventually(() => acknowledged > before)

@@ -8,6 +8,7 @@ import type { Tunables } from './defaults.ts'
 import type { Inbox } from './delivery/inbox.ts'
 import type { Outbox } from './delivery/outbox.ts'
 import type { Directory } from './directory/directory.ts'
+import type { PresenceBeacon } from './directory/presence.ts'
 import type { Forwarding } from './forwarding/forwarding.ts'
 import type { Keeper } from './link/keeper.ts'
 import type { Links, LinksEvents } from './link/links.ts'
@@ -24,6 +25,7 @@ export interface LinkStages {
   readonly streaming: Streaming
   readonly sessions: SessionRuntime['table']
   readonly directory: Directory
+  readonly beacon: PresenceBeacon
   readonly tasks: Tasks
   readonly keeper: Keeper
   readonly reconnector: Reconnector
@@ -41,7 +43,7 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
   }
   return {
     up(link) {
-      const { links, inbox, reconnector, sessions, directory, tasks } = all()
+      const { links, inbox, reconnector, sessions, directory, tasks, beacon } = all()
       let others = 0
       for (const other of links.all()) if (other.remote.agentId === link.remote.agentId) others++
       inbox.linked(link, others === 1)
@@ -49,6 +51,13 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
       sessions.linked(link.remote.agentId, link.remote.epoch)
       directory.linked(link)
       tasks.linked(link.remote.agentId)
+      beacon.hold(false)
+    },
+    accused() {
+      const { links, beacon } = all()
+      // Whoever is linked to us takes us for the one: one voice against them does not count.
+      for (const { state } of links.all()) if (state === 'open') return
+      beacon.hold(true)
     },
     frame(link, body) {
       const { inbox, keeper } = all()

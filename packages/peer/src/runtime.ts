@@ -135,6 +135,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       streaming,
       sessions: sessions.table,
       directory,
+      beacon,
       tasks,
       keeper,
       reconnector,

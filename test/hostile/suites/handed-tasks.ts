@@ -267,8 +267,11 @@ describe('a victim that hands a task on', () => {
     next.answer(heard, null, { message_type: 'error', recipient: { agent_id: 'origin' }, payload: refusal })
     await victim.until('task.state', ({ state }) => state === 'failed')
     expect(ended).toEqual(['VALIDATION_ERROR'])
-    const { events } = (await origin.answerTo(watch())).payload.output as { events: object[] }
-    expect(events.at(-1)).toMatchObject({ type: 'end', payload: { error_code: 'VALIDATION_ERROR' } })
+    const end = await eventually(async () => {
+      const { state, events } = (await origin.answerTo(watch())).payload.output as { state: string; events: object[] }
+      return state === 'failed' && events.at(-1)
+    }, 'its end')
+    expect(end).toMatchObject({ type: 'end', payload: { error_code: 'VALIDATION_ERROR' } })
   })
 
   it('says that it cannot ask whoever has it, once that agent is lost: at once, and as what may be asked again', async () => {

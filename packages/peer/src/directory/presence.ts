@@ -52,6 +52,8 @@ export interface PresenceBeacon {
   announce(state?: PresenceState): Promise<void>
   /** Sends within a second, unless a report went out lately. */
   introduce(): void
+  /** Sends nothing until it is released: whether it is this process that others mean is in doubt. */
+  hold(held: boolean): void
   stop(): void
 }
 
@@ -72,6 +74,7 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
   let repeat: Timer | undefined
   let unsubscribe = (): void => undefined
   let stopped = false
+  let held = false
 
   const send = async (): Promise<number> => {
     const document = signPresence(
@@ -96,6 +99,7 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
   const announce = async (next?: PresenceState): Promise<void> => {
     if (stopped) return
     if (next) state = next
+    if (held) return
     clock.clear(repeat)
     const peers = await send().catch(() => 0)
     // Nobody was there to hear it; on the way out nobody will wait for it either.
@@ -105,7 +109,7 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
   const schedule = (): void => {
     const jitter = 1 + tunables.presenceJitter * (2 * random.next() - 1)
     regular = clock.after(tunables.presenceMs * jitter, () => {
-      void send().catch(() => undefined)
+      if (!held) void send().catch(() => undefined)
       schedule()
     })
   }
@@ -140,11 +144,17 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
     },
     announce,
     introduce() {
-      if (stopped || soon || clock.monotonic() - sentAt < tunables.presenceMs / 2) return
+      if (stopped || held || soon || clock.monotonic() - sentAt < tunables.presenceMs / 2) return
       soon = clock.after(random.next() * 500, () => {
         soon = undefined
         void send().catch(() => undefined)
       })
+    },
+    hold(now) {
+      if (held === now) return
+      held = now
+      clock.clear(repeat)
+      if (!held) void announce()
     },
     stop() {
       stopped = true

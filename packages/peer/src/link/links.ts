@@ -57,6 +57,8 @@ export interface LinksEvents {
   down(link: Link, reason: HermesError, last: boolean): void
   /** It takes no new envelopes any more, as another link of that agent has taken over. */
   retired(link: Link): void
+  /** An agent says that another process runs under our key; nothing proves it. */
+  accused(): void
 }
 
 export interface LinksOptions {
@@ -182,10 +184,11 @@ class LinkTable implements Links {
    * life, signed with our own key. Told once, as it may be said in each attempt.
    */
   #accused(error: HermesError): void {
+    this.#options.events.accused()
     if (this.#toldOfDuplicate) return
     this.#toldOfDuplicate = true
     this.#options.telemetry.emit('peer.notice', {
-      text: `${error.message}; nothing proves it so far, and this one goes on`,
+      text: `${error.message}; nothing proves it so far: this one announces itself while anybody is linked to it`,
     })
   }
 

@@ -126,6 +126,7 @@ export async function startRaw(agentId: string, options: RawOptions = {}): Promi
       unblocked: (link) => outbox.unblocked(link),
       down: () => undefined,
       retired: () => undefined,
+      accused: () => undefined,
     },
   })
   outbox = createOutbox({
