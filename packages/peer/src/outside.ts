@@ -10,5 +10,6 @@ export type Outside = <T>(run: () => T) => T
  */
 export function createOutside(): Outside {
   const resource = new AsyncResource('HermesPeer')
-  return (run) => resource.runInAsyncScope(() => served.exit(run))
+  // Not `exit`: that switches the hooks of the whole process off and on again, once per frame.
+  return (run) => resource.runInAsyncScope(() => served.run(undefined as never, run))
 }
