@@ -35,8 +35,9 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     Object.assign(attempt.pending, {
       answered: ((incoming) => {
         const ending = endingOf(incoming)
-        // That the way is broken is known, and why it is asked.
-        if (ending.kind === 'lost') return
+        // That the way is broken is known, and why it is asked. What a new life says of a copy that reached it is no news of the
+        // life that had the first one.
+        if (ending.kind === 'lost' || (ending.kind === 'refused' && ending.error.code === 'PEER_RESTARTED')) return
         late = ending
         state.settle(attempt)
         wake()
