@@ -94,6 +94,11 @@ export function queuesWithinBounds({ observed }: { readonly observed: readonly O
         held.drop((key) => key === `${here} ← ${event.agentId}`)
         break
       case 'envelope.received':
+        // Answered: what is asked again after a while is on its way again only then.
+        if (event.messageType === 'response' || event.messageType === 'error') {
+          const key = `${here} ${event.messageId}`
+          if (asked.get(key) === `${here} → ${event.from}`) settled(key)
+        }
         if (event.sequence > 0) held.enter(`${here} ← ${event.from}`, event.messageId)
         break
       case 'envelope.admitted':
