@@ -130,6 +130,16 @@ export async function runDurable({ seed, keys, work: asked = {} }: DurableOption
   const states = (state: string) => count(observed, ({ event }) => event.type === 'task.state' && event.state === state)
   const seen = (type: (typeof observed)[number]['event']['type']) => count(observed, ({ event }) => event.type === type)
   const ended = (code: string) => count(calls, (call) => call.code === code)
+  const acknowledged = new Set<string>()
+  const completed = new Set<string>()
+  for (const { agentId, event } of observed)
+    if (event.type === 'task.acknowledged') acknowledged.add(`${agentId} ${event.taskId}`)
+  // Each once, at however many agents it was, and none that its owner had no ack for.
+  for (const { event } of observed) {
+    if (event.type !== 'task.state' || event.state !== 'completed') continue
+    const key = `${event.from} ${event.taskId}`
+    if (acknowledged.has(key)) completed.add(key)
+  }
   return {
     seed,
     hash,
@@ -139,7 +149,7 @@ export async function runDurable({ seed, keys, work: asked = {} }: DurableOption
     ends: tally(tasks.map((task) => task.ends[0]?.state ?? task.refused ?? (task.orphaned ? 'orphaned' : 'open'))),
     calls: tally(calls.map(({ code, orphaned }) => code ?? (orphaned ? 'orphaned' : 'open'))),
     exercised: {
-      completed: states('completed'),
+      completed: completed.size,
       failed: states('failed'),
       cancelled: states('cancelled'),
       interrupted: states('interrupted'),
@@ -147,7 +157,7 @@ export async function runDurable({ seed, keys, work: asked = {} }: DurableOption
       'resumed watch': seen('task.resumed'),
       resent: seen('outbox.resent'),
       'submit joined': seen('task.joined'),
-      acknowledged: seen('task.acknowledged'),
+      acknowledged: acknowledged.size,
       'answer back over hops': seen('forward.answered'),
       'streams whole': count(streams, ({ code }) => code === 'OK'),
       'streams broken': ended('STREAM_BROKEN'),
