@@ -24,7 +24,7 @@ let submitting = 0
 const peer = createPeer({ agentId, folder, listen: [`/ip4/127.0.0.1/tcp/${port}`], bootstrap: [...bootstrap] })
 for (const effects of ['none', 'once'] as const) {
   peer.provide(CONTRACTS[effects], async ({ id, ms }, { signal }) => {
-    write({ at: 'started', id, effects })
+    write({ at: 'started', id, effects, by: `${agentId} (${process.pid}) at ${Date.now()}` })
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(resolve, ms)
       signal.addEventListener('abort', () => {

@@ -25,7 +25,7 @@ export type LogLine =
     }
   | { readonly at: 'acknowledged'; readonly task: string }
   | { readonly at: 'refused'; readonly id: string; readonly code: string }
-  | { readonly at: 'started'; readonly id: string; readonly effects: Effects }
+  | { readonly at: 'started'; readonly id: string; readonly effects: Effects; readonly by?: string }
   | { readonly at: 'ended'; readonly task: string; readonly code: string }
 
 export interface AgentOptions {

@@ -1,3 +1,4 @@
+import { decodeFrame, decodeHeader, MAX_SINGLE_FRAME, Reader } from '@hermes-peer/protocol'
 import { type TestNetwork, testNetwork } from '@hermes-peer/testkit'
 import type { Peer } from 'hermes-peer'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -83,5 +84,56 @@ describe('F-13 offline queue multiplied by reconnect attempts', () => {
       pm.emit({ agent: 'coder', event: 'build.broken' }, 1, { ack: 'stored', timeoutMs: 2000 }),
     )
     expect(given).toEqual({ peers: 0, stored: false })
+  })
+})
+
+/** The message type of a frame as it leaves. */
+function typeOf(frame: Uint8Array): string | undefined {
+  const read = decodeFrame(new Reader(frame).part(MAX_SINGLE_FRAME, 'the frame'))
+  return read.tag === 2 ? undefined : decodeHeader(read.header).message_type
+}
+
+describe('a submit that was sent more than once', () => {
+  it('goes to no other agent because one of its attempts was refused: another of them may have been taken', async () => {
+    let began = Number.POSITIVE_INFINITY
+    await using net: TestNetwork = testNetwork({
+      seed: 21,
+      sendFilter: (agentId) => (_, frame, deliver) => {
+        const since = net.timeline.now() - began
+        const type = agentId === 'coder' && since >= 0 ? typeOf(frame) : undefined
+        // The refusal of the first attempt is late, and arrives before any ack of a later one.
+        if (type === 'error') net.timeline.schedule(4_000, () => deliver(frame))
+        else if (type !== 'ack' || since > 12_000) deliver(frame)
+      },
+    })
+    const started: string[] = []
+    const refusals: string[] = []
+    let finish = (): void => undefined
+    const prepare = (name: string) => (peer: Peer) =>
+      void peer.provide(pay, async ({ invoice }) => {
+        started.push(`${invoice} at ${name}`)
+        if (invoice === 'first') await new Promise<void>((resolve) => (finish = resolve))
+        return { paid: true }
+      })
+    await net.until(net.launch('coder', prepare('coder'), { tuning: { tasksPerOwner: 1 } }))
+    const pm = await net.peer('pm')
+    await net.until(pm.manifest('coder'))
+    net.onEvent((agentId, event) => {
+      if (agentId === 'pm' && event.type === 'envelope.received' && event.messageType === 'error')
+        refusals.push(event.from)
+    })
+    const first = await net.until(pm.submit(pay, { invoice: 'first' }))
+    const result = first.result()
+    began = net.timeline.now()
+    const submitted = pm.submit(pay, { invoice: 'second' }, { timeoutMs: 20_000 })
+    await net.advance('500ms')
+    finish()
+    await net.until(result)
+    await net.until(net.launch('other', prepare('other')))
+    const task = await net.until(submitted)
+    expect(await net.until(task.result())).toEqual({ paid: true })
+    await net.advance('30s')
+    expect(refusals).toContain('coder')
+    expect(started).toEqual(['first at coder', 'second at coder'])
   })
 })

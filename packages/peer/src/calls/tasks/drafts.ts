@@ -49,7 +49,7 @@ export interface DraftEnds {
   /** Stored over there, or answered. The draft is gone. */
   settled(draft: DurableDraft, answer: Incoming): void
   /** Refused, or expired. `keep`: it is sent again later, as where the agent is only busy. */
-  refused(draft: DurableDraft, error: HermesError): 'keep' | 'drop'
+  refused(draft: DurableDraft, error: HermesError, attempts: number): 'keep' | 'drop'
 }
 
 /** The drafts that wait for their ack, in the journal. */
@@ -217,7 +217,7 @@ class JournaledDrafts implements Drafts {
       const expired = new HermesError('EXPIRED', {
         message: `${draft.agentId} has not acknowledged it before it expired`,
       })
-      this.#options.ends.refused(draft, expired)
+      this.#options.ends.refused(draft, expired, entry.attempt)
       this.#leave(entry)
       void this.#forget(entry)
       return
@@ -296,7 +296,7 @@ class JournaledDrafts implements Drafts {
 
   #refused(entry: Entry, error: HermesError): void {
     const { ends, clock } = this.#options
-    if (ends.refused(entry.draft, error) === 'keep') {
+    if (ends.refused(entry.draft, error, entry.attempt) === 'keep') {
       this.#rest(entry)
       entry.timer = clock.after(Math.max(error.retryAfterMs ?? 0, entry.waitMs), () => this.#send(entry))
       return

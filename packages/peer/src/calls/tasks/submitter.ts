@@ -288,12 +288,16 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
         waiting.get(draft.messageId)?.({ is: 'acknowledged' })
         own.changed(taskId)
       },
-      refused(draft, error) {
+      refused(draft, error, attempts) {
         if (draft.type !== 'submit') {
           if (error.retryable && clock.now() < draft.expiresAt) return 'keep'
           waiting.get(draft.messageId)?.({ is: 'refused', error })
           return 'drop'
         }
+        // Of several attempts another may be under way there, or be stored with its ack lost: to ask elsewhere could have it done
+        // twice.
+        const elsewhere = error.retryable || error.code === 'CAPABILITY_NOT_FOUND'
+        if (attempts > 1 && elsewhere && clock.now() < draft.expiresAt) return 'keep'
         const waiter = waiting.get(draft.messageId)
         if (waiter) {
           waiter({ is: 'refused', error })
