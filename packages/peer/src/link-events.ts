@@ -41,6 +41,13 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
     known ??= stages()
     return known
   }
+  let doubted = false
+  /** Whoever is linked to us takes us for the one: one voice against them does not count. */
+  const fallSilent = (): void => {
+    const { links, beacon } = all()
+    for (const { state } of links.all()) if (state === 'open') return
+    beacon.hold(true)
+  }
   return {
     up(link) {
       const { links, inbox, reconnector, sessions, directory, tasks, beacon } = all()
@@ -51,13 +58,12 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
       sessions.linked(link.remote.agentId, link.remote.epoch)
       directory.linked(link)
       tasks.linked(link.remote.agentId)
+      doubted = false
       beacon.hold(false)
     },
     accused() {
-      const { links, beacon } = all()
-      // Whoever is linked to us takes us for the one: one voice against them does not count.
-      for (const { state } of links.all()) if (state === 'open') return
-      beacon.hold(true)
+      doubted = true
+      fallSilent()
     },
     frame(link, body) {
       const { inbox, keeper } = all()
@@ -82,6 +88,7 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
         forwarding.restarted(other, life, reason)
       }
       if (last || reason.code === 'PEER_RESTARTED') streaming.lost(link, reason)
+      if (doubted) fallSilent()
       if (!last) return
       pending.disconnected(other, life, reason)
       server.callerLost(other)

@@ -32,6 +32,7 @@ describe('F-26 two processes, one name', () => {
         victim.of('handshake.refused').some(({ code }) => code === 'DUPLICATE_AGENT'),
       'the victim to see it',
     )
+    await first.until('link.down')
     // No flapping: calls go to the newer one, and its link stands.
     first.mark()
     second.mark()
