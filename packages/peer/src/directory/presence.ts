@@ -147,7 +147,7 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
       if (stopped || held || soon || clock.monotonic() - sentAt < tunables.presenceMs / 2) return
       soon = clock.after(random.next() * 500, () => {
         soon = undefined
-        void send().catch(() => undefined)
+        if (!held) void send().catch(() => undefined)
       })
     },
     hold(now) {
