@@ -52,14 +52,6 @@ beforeAll(async () => {
   await run.seen('agent.draining')
   writeFileSync(gate('drained'), '')
   end = await run.end
-  console.log(
-    end.events
-      .filter((e) => !/run.output/.test(e.type as string))
-      .slice(-60)
-      .map((e) => JSON.stringify(e))
-      .join('\n'),
-    end.stderr,
-  ) // XXX
   digests = { before, after: digest(input.folder) }
 }, 180_000)
 afterAll(() => {

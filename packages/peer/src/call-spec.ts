@@ -1,4 +1,5 @@
 import {
+  type Capability,
   checkName,
   type Effects,
   encodePayload,
@@ -35,6 +36,19 @@ export interface SpecSource {
   readonly served: Served | undefined
   /** Takes the pieces of a streaming call. */
   readonly reader?: PieceReader
+}
+
+/** What of a call its contract says, with the input as the user gave it: the sender checks and sends the original value. */
+export function workOf(
+  contract: Capability,
+  input: unknown,
+): Pick<SpecSource, 'capability' | 'effects' | 'input' | 'inputSchema'> {
+  return {
+    capability: contract.name,
+    effects: contract.effects,
+    input: input === undefined ? null : input,
+    inputSchema: contract.jsonSchemas.input,
+  }
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([

@@ -8,7 +8,7 @@ import {
   type PartialOf,
 } from '@hermes-peer/protocol'
 import type { Answer, CallOptions } from './api.ts'
-import { callSpec, type SpecSource } from './call-spec.ts'
+import { callSpec, type SpecSource, workOf } from './call-spec.ts'
 import type { CallSpec } from './calls/call.ts'
 import type { Answered } from './calls/caller.ts'
 import { checkNullish } from './calls/nullish.ts'
@@ -38,10 +38,7 @@ export async function makeRequest<C extends Capability>(
   if (validated instanceof Promise) await validated
   const spec = callSpec(
     {
-      capability: contract.name,
-      effects: contract.effects,
-      input: input === undefined ? null : input,
-      inputSchema: contract.jsonSchemas.input,
+      ...workOf(contract, input),
       options,
       ...inherited,
     },

@@ -1,6 +1,6 @@
 import { type Capability, checkAgainst, decodePayload, HermesError, type InputOf } from '@hermes-peer/protocol'
 import type { CallOptions, ResultStream } from './api.ts'
-import { callSpec } from './call-spec.ts'
+import { callSpec, workOf } from './call-spec.ts'
 import type { CallSpec } from './calls/call.ts'
 import type { Answered } from './calls/caller.ts'
 import type { Served } from './calls/context.ts'
@@ -40,10 +40,7 @@ export function openStream<C extends Capability>(
   const pieces = createPieces({ cancel: (reason) => stop.abort(reason) })
   const spec = callSpec(
     {
-      capability: contract.name,
-      effects: contract.effects,
-      input: input === undefined ? null : input,
-      inputSchema: contract.jsonSchemas.input,
+      ...workOf(contract, input),
       options,
       grant,
       served,

@@ -25,7 +25,7 @@ import type {
   TaskHandle,
   WatchChange,
 } from './api.ts'
-import { callSpec } from './call-spec.ts'
+import { callSpec, workOf } from './call-spec.ts'
 import { served } from './calls/context.ts'
 import type { StopOptions } from './calls/drain.ts'
 import { emit } from './calls/emit.ts'
@@ -238,10 +238,7 @@ class AgentPeer implements Peer {
     const { tunables } = this.#settings
     const spec = callSpec(
       {
-        capability: contract.name,
-        effects: contract.effects,
-        input: input === undefined ? null : input,
-        inputSchema: contract.jsonSchemas.input,
+        ...workOf(contract, input),
         options: { timeoutMs: tunables.submitTimeoutMs, ...options },
         grant: runtime.contexts.store.grant,
         served: served.getStore(),

@@ -1,15 +1,11 @@
 import {
   decodePayload,
   type ErrorCode,
-  encodePayload,
-  fromBase64url,
   fromWireError,
   HermesError,
   LIMITS,
   newSpanId,
-  type Priority,
   readAckPayload,
-  toBase64url,
 } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../../clock.ts'
 import type { Tunables } from '../../defaults.ts'
@@ -23,26 +19,7 @@ import { onAbort } from '../../signals.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { HEADER_ROOM } from '../outcomes.ts'
 import type { Pending, PendingAttempt } from '../pending.ts'
-
-/** What is sent to one agent again and again until it says that it has it: never signed before it is sent. */
-export interface DurableDraft {
-  readonly agentId: string
-  /** Names it: at most one draft has it. */
-  readonly messageId: string
-  readonly type: 'submit' | 'event' | 'request'
-  readonly capability: string
-  readonly payload: Uint8Array
-  readonly correlationId: string | undefined
-  readonly traceId: string
-  readonly priority: Priority
-  readonly path: readonly string[]
-  /** How often it may be handed on. Default 4. */
-  readonly maxHops?: number | undefined
-  /** Budget that the other side is told, ms. */
-  readonly timeoutMs: number
-  /** Wall clock, ms: given up after it. */
-  readonly expiresAt: number
-}
+import { DRAFT_PREFIX, type DurableDraft, readDraft, removal, stored } from './stored-draft.ts'
 
 /** What becomes of drafts that nobody in this life has asked for as well. */
 export interface DraftEnds {
@@ -101,7 +78,6 @@ interface Entry {
 
 /** Attempts of one draft that may be answered: the first ack counts, whichever it names. */
 const MOST_ATTEMPTS = 4
-const PREFIX = 'draft#'
 /** What is wrong with the message itself, on every link. */
 const UNSENDABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'PAYLOAD_TOO_LARGE',
@@ -129,7 +105,7 @@ class JournaledDrafts implements Drafts {
   }
 
   async load(): Promise<void> {
-    for await (const [key, value] of this.#options.journal.entries('outbox', PREFIX)) {
+    for await (const [key, value] of this.#options.journal.entries('outbox', DRAFT_PREFIX)) {
       const entry = this.#enter(readDraft(key, value))
       entry.ready = true
       this.#send(entry)
@@ -397,32 +373,6 @@ class JournaledDrafts implements Drafts {
     entry.timer = undefined
     entry.takeBack()
     entry.takeBack = () => undefined
-  }
-}
-
-const JSON_TYPE = 'application/json'
-
-function stored(draft: DurableDraft): JournalChange {
-  const value = encodePayload(JSON_TYPE, {
-    ...draft,
-    correlationId: draft.correlationId ?? null,
-    payload: toBase64url(draft.payload),
-  })
-  return { table: 'outbox', key: keyOf(draft), value }
-}
-
-const keyOf = ({ messageId }: DurableDraft): string => `${PREFIX}${messageId}`
-const removal = (draft: DurableDraft): JournalChange => ({ table: 'outbox', key: keyOf(draft), value: undefined })
-
-/** Throws `STORAGE_FAILED` for what this version has not written. */
-function readDraft(key: string, value: Uint8Array): DurableDraft {
-  try {
-    const fields = decodePayload(JSON_TYPE, value) as unknown as DurableDraft & { payload: string }
-    const payload = fromBase64url(fields.payload as unknown as string)
-    if (!payload || `${PREFIX}${fields.messageId}` !== key) throw new Error('it is not what its key says')
-    return { ...fields, correlationId: fields.correlationId ?? undefined, payload }
-  } catch (cause) {
-    throw new HermesError('STORAGE_FAILED', { message: `the journal's ${key} cannot be read`, cause })
   }
 }
 

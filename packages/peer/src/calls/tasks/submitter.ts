@@ -20,8 +20,9 @@ import type { Ledger } from '../../telemetry/balance.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { readReply } from '../answer.ts'
 import { type CallSpec, notStarted } from '../call.ts'
-import type { DraftEnds, Drafts, DurableDraft } from './drafts.ts'
+import type { DraftEnds, Drafts } from './drafts.ts'
 import type { OwnTask, OwnTasks } from './own-tasks.ts'
+import type { DurableDraft } from './stored-draft.ts'
 
 export interface SubmitterOptions {
   readonly drafts: Pick<Drafts, 'add' | 'sent' | 'takeBack'>

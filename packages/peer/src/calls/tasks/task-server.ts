@@ -6,39 +6,27 @@ import {
   readRequestPayload,
   type TaskState,
 } from '@hermes-peer/protocol'
-import type { Clock, Timer } from '../../clock.ts'
-import type { Tunables } from '../../defaults.ts'
+import type { Timer } from '../../clock.ts'
 import type { Incoming } from '../../delivery/inbox.ts'
-import type { Telemetry } from '../../telemetry/events.ts'
 import { type Conclusion, concludeError, concludeValue, interrupted } from '../conclude.ts'
 import { type Served, served } from '../context.ts'
 import { stricter } from '../effects.ts'
 import { handlerContext } from '../handler-context.ts'
-import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
 import { codeOf, errorOutcome } from '../outcomes.ts'
 import type { ContextRuntime } from '../pull.ts'
-import type { Responder } from '../responder.ts'
 import type { TaskHandOns } from './hand-on.ts'
-import { createTaskIntake, type TaskIntake } from './intake.ts'
+import { createTaskIntake, type TaskIntake, type TaskIntakeOptions } from './intake.ts'
 import { Run } from './run.ts'
 import { idsOf, type Task, type TaskNews } from './task.ts'
-import type { TaskBook } from './task-book.ts'
 import { taskTools } from './task-tools.ts'
 import { tellable } from './tellable.ts'
 
-export interface TaskServerOptions {
-  readonly agentId: string
-  readonly book: TaskBook
-  readonly responder: Responder
-  readonly clock: Clock
-  readonly tunables: Tunables
-  readonly telemetry: Telemetry
+export interface TaskServerOptions extends Omit<TaskIntakeOptions, 'accepted'> {
   readonly handOns: TaskHandOns
   readonly pull: ContextRuntime['pull']
   /** What the owner is told when a handler lets a failed handing-on end its task; undefined for any other throw. */
   told(thrown: unknown): HermesError | undefined
-  provided(name: string): Provided | undefined
 }
 
 /** Takes tasks, runs each, and ends it: by its handler, its owner, its budget, or by the rules of a restart. */
