@@ -127,6 +127,12 @@ export const queryEdge: Edge = {
       run: ({ desk }) => desk.callDynamic({ intent: 'add numbers' }, 1, { intent: 'subtract numbers' }),
     },
     {
+      name: 'callDynamic by an intent of an agent whose name is none',
+      code: 'INVALID_NAME',
+      names: 'agent',
+      run: ({ desk }) => desk.callDynamic({ intent: 'add numbers' }, 1, { agent: '审查员' }),
+    },
+    {
       name: 'watch without a listener',
       code: 'INVALID_OPTION',
       names: 'report',

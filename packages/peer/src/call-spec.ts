@@ -72,7 +72,7 @@ export function callSpec(
   { clock, random, tunables }: { clock: Clock; random: Random; tunables: Tunables },
 ): CallSpec {
   const { options, served, capability, effects, input, inputSchema } = source
-  check(options)
+  checkCallOptions(options)
   const context = withRefs(options.context, options.refs)
   const { refs = [] } = options
   const bytes = (length: number) => random.bytes(length)
@@ -117,7 +117,8 @@ export function callSpec(
   }
 }
 
-function check(options: CallOptions): void {
+/** Throws `INVALID_OPTION` or `INVALID_NAME` for options that no call takes. */
+export function checkCallOptions(options: CallOptions): void {
   const refuse = (field: string, why: string): never => {
     throw new HermesError('INVALID_OPTION', { message: `${field} ${why}`, details: { field } })
   }

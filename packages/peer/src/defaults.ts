@@ -57,6 +57,8 @@ export const DEFAULTS = {
    * comes to it.
    */
   answersWaiting: 10_000,
+  /** And of so many bytes: those of all calls that it may have in flight, each as large as an envelope. */
+  answerBytesWaiting: 256 * MiB,
   /** Waiting work gains one level of priority per this time. */
   priorityAgeMs: 10 * SECOND,
   /** A person comes back within this time; whoever needs longer asks for a lease. */
@@ -126,7 +128,10 @@ export const DEFAULTS = {
   wayGraceMs: 2 * SECOND,
   /** Signed manifests of other agents kept to be shown to others, up to 16 KiB each; the least used goes first. */
   manifestsKept: 512,
-  /** Manifests of third agents asked of neighbours at one time; further ones are not asked for. */
+  /**
+   * Manifests of third agents asked of neighbours at one time; further ones are not asked for. As many are asked for at a time
+   * when everybody may be meant.
+   */
   manifestsAsked: 64,
   /** Frames of one link, up to 1 MiB each, that wait for the manifest of their maker; further ones are refused. */
   framesAwaitingKeys: 8,

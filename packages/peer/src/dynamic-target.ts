@@ -1,6 +1,7 @@
 import { checkName, HermesError } from '@hermes-peer/protocol'
 import type { CallOptions } from './api.ts'
-import { checkIntent, checkTimes } from './checks.ts'
+import { checkCallOptions } from './call-spec.ts'
+import { checkIntent } from './checks.ts'
 import type { Clock } from './clock.ts'
 import type { Tunables } from './defaults.ts'
 import type { Candidate } from './routing/query.ts'
@@ -32,7 +33,7 @@ export async function targetOf(
   if (intent === undefined) refuse('target', 'must be the name of a capability, or an object with intent')
   checkIntent(intent, 'target.intent')
   if (options.intent !== undefined) refuse('intent', 'is given by the target already')
-  checkTimes(options)
+  checkCallOptions(options)
   const { agent, where, sla, signal, timeoutMs = tunables.callTimeoutMs } = options
   const since = clock.monotonic()
   const [best] = await limited({ timeoutMs, ...(signal === undefined ? {} : { signal }) }, (stop) =>

@@ -150,6 +150,7 @@ export {
   isTaskEnd,
   type JsonObject,
   type JsonValue,
+  messageIdOf,
   type RequestPayload,
   type ResponsePayload,
   type ResponseStatus,

@@ -16,6 +16,7 @@ export function createLastLines(): { describe(event: JobEvent): string | undefin
     describe(event) {
       if (event.type === 'run.started') runs.set(event.agent, { commit: event.commit, since: event.at, rest: '' })
       if (event.type === 'run.ended' || event.type === 'run.cancelled') runs.delete(event.agent)
+      if (event.type === 'review.done') runs.delete(event.by)
       if (event.type !== 'run.output') return undefined
       const { by, commit, text, at } = event
       const known = runs.get(by)

@@ -111,7 +111,7 @@ export function startTeam({
     agents.set(agentId, agent)
     void agent.ended.then((how) => onEnd(agentId, how))
     // The first of all knows nobody; another life of it knows one of those that are there.
-    if (role === 'pm') agent.start([...addresses.values()][0] ?? [])
+    if (role === 'pm' || addresses.size > 0) agent.start([...addresses.values()][0] ?? [])
   }
   for (const member of members) launch(member)
 

@@ -50,6 +50,22 @@ export function createLarge({ streams, outbox, slots, clock, random, tunables, t
   const place = (agentId: string, { priority = 3 }: Draft, until: AbortController): Promise<() => void> =>
     placeAt(slots, { agentId, most: tunables.streamsPerPeer, priority }, until)
 
+  /** The same over the link there is, whichever that comes to be; undefined when there is none. */
+  const openNow = async (
+    linkNow: () => Link | undefined,
+    draft: Draft,
+    signal: AbortSignal,
+  ): Promise<Stream | undefined> => {
+    for (let link = linkNow(); link; link = linkNow()) {
+      try {
+        return await open(link, draft, signal)
+      } catch (error) {
+        if (link.state !== 'closed' || signal.aborted) throw error
+      }
+    }
+    return undefined
+  }
+
   /** A stream, as soon as the bound of streams allows; those that the other side has open count as well. */
   const open = async (link: Link, draft: Draft, signal: AbortSignal): Promise<Stream> => {
     for (;;) {
@@ -123,10 +139,9 @@ export function createLarge({ streams, outbox, slots, clock, random, tunables, t
         let release = (): void => undefined
         try {
           release = await place(agentId, draft, life)
-          const link = linkNow()
+          const stream = await openNow(linkNow, draft, life.signal)
           // Its reader asks for it when it is back.
-          if (!link) return
-          const stream = await open(link, draft, life.signal)
+          if (!stream) return
           clock.clear(timer)
           // What breaks from here on breaks at the other end too.
           await send(stream, draft).then(ends.arrived, (cause: unknown) =>

@@ -91,7 +91,11 @@ class CallServer implements Server {
     this.#options = options
     this.#success = createSuccessRate(options)
     const { clock, tunables } = options
-    this.#readLoad = createLoadMeter({ clock, mostOfAll: tunables.inFlightPerNode, spanMs: tunables.presenceMs * 0.9 })
+    this.#readLoad = createLoadMeter({
+      clock,
+      mostOfAll: tunables.inFlightPerNode,
+      spanMs: tunables.presenceMs * (1 - tunables.presenceJitter),
+    })
     this.#responder = createResponder(options)
     this.#unqueued = createUnqueued({ ...options, responder: this.#responder })
   }

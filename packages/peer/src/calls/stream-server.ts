@@ -55,12 +55,16 @@ export function createStreamServer(options: StreamServerOptions): StreamServer {
     }
   }
 
-  /** The same envelope with its whole payload, which has no longer than the work itself to come. */
-  const whole = async (stream: Stream, incoming: Incoming, wanted = () => true): Promise<Incoming> => {
-    const { header, from, receivedAt, budgetMs } = incoming
+  /** The same envelope with its whole payload, which has so long to come. */
+  const whole = async (
+    stream: Stream,
+    incoming: Incoming,
+    withinMs = Math.min(incoming.budgetMs, tunables.streamTimeoutMs),
+    wanted = () => true,
+  ): Promise<Incoming> => {
+    const { header, from, receivedAt } = incoming
     const release = reserve(from, header.payload_size)
     stream.expect({ alsoWrites: header.call_type === 'stream' })
-    const withinMs = Math.min(budgetMs, tunables.streamTimeoutMs)
     const timer = clock.after(receivedAt + withinMs - clock.monotonic(), () =>
       stream.abort(new HermesError('TIMEOUT', { message: `the payload did not come whole within ${withinMs} ms` })),
     )
@@ -143,7 +147,7 @@ export function createStreamServer(options: StreamServerOptions): StreamServer {
       return
     }
     try {
-      const complete = await whole(stream, incoming, () => attempt() !== undefined)
+      const complete = await whole(stream, incoming, tunables.streamTimeoutMs, () => attempt() !== undefined)
       stream.close()
       if (!pending.answer(complete)) telemetry.emit('answer.late', { from, inReplyTo: leaf })
     } catch (thrown) {

@@ -63,11 +63,8 @@ export interface Posted {
 
 /** Sequences, signs and writes envelopes. */
 export interface Outbox {
-  /**
-   * Writes now. `arrived` is called once the other side has told that it received the frame. Throws `PAYLOAD_TOO_LARGE` over
-   * the limit of either side, `PEER_UNREACHABLE` when the link is closed.
-   */
-  write(link: Link, draft: Draft, arrived?: () => void): Posted
+  /** Writes now. Throws `PAYLOAD_TOO_LARGE` over the limit of either side, `PEER_UNREACHABLE` when the link is closed. */
+  write(link: Link, draft: Draft): Posted
   /**
    * Writes as soon as the link takes more, most urgent first. Calls `written`, or `failed` when the link is lost or too much
    * waits; the returned function takes it back while it still waits.
@@ -75,13 +72,10 @@ export interface Outbox {
   post(link: Link, draft: Draft, ends: { written(posted: Posted): void; failed(error: HermesError): void }): () => void
   /**
    * Writes an answer as soon as the link takes it, or, when that link ends before the other side has told that it arrived, over
-   * another link of the same life of that agent. Without one it is dropped.
+   * another link of the same life of that agent. Without one it is dropped. `arrived` is called once that has been told.
    */
   answer(link: Link, draft: Draft, arrived?: () => void): void
-  /**
-   * Writes a frame of another agent's, which this one hands on: a question now, an answer as `answer` does; `arrived` as in
-   * `write`.
-   */
+  /** Writes a frame of another agent's, which this one hands on: a question now, an answer as `answer` does. */
   pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void
   /** Whether header and payload of it are more than an envelope holds, so that its payload travels in chunks. */
   isLarge(link: Link, draft: Draft): boolean
@@ -146,8 +140,8 @@ class EnvelopeOutbox implements Outbox {
     return (this.#sequences.get(agentId) ?? 0) + 1
   }
 
-  write(link: Link, draft: Draft, arrived?: () => void): Posted {
-    return this.#write(link, draft, arrived && { arrived })
+  write(link: Link, draft: Draft): Posted {
+    return this.#write(link, draft, undefined)
   }
 
   /** Without `receipt`: that of a question. */
@@ -172,13 +166,19 @@ class EnvelopeOutbox implements Outbox {
         traceId: draft.traceId,
       })
     }
-    this.#send(link, sealed.frame, receipt ?? this.#questionOf(link, draft.type, sealed.leaf))
+    this.#send(link, sealed.frame, receipt ?? this.#questionOf(link, draft, sealed.leaf))
     return { leaf: sealed.leaf, bytes: sealed.frame.length }
   }
 
   pass(link: Link, frame: Uint8Array, header: Header, leaf: string, arrived?: () => void): void {
     if (!ANSWERS.has(header.message_type)) {
-      this.#pass(link, frame, header, leaf, this.#questionOf(link, header.message_type, leaf))
+      this.#pass(
+        link,
+        frame,
+        header,
+        leaf,
+        this.#questionOf(link, { type: header.message_type, ack: header.ack }, leaf),
+      )
       return
     }
     this.#answer(link, header.priority, frame.length, arrived, (over, receipt) =>
@@ -215,8 +215,12 @@ class EnvelopeOutbox implements Outbox {
   }
 
   /** Whoever waits for an answer must learn that it waits in vain. */
-  #questionOf(link: Link, type: MessageType, leaf: string): Receipt | undefined {
-    if (type !== 'request' && type !== 'submit' && type !== 'event') return undefined
+  #questionOf(
+    link: Link,
+    { type, ack }: { type: MessageType; ack?: string | undefined },
+    leaf: string,
+  ): Receipt | undefined {
+    if (type !== 'request' && type !== 'submit' && (type !== 'event' || ack !== 'stored')) return undefined
     return { lost: (reason) => this.#options.unconfirmed?.(link, leaf, reason) }
   }
 

@@ -31,6 +31,11 @@ export interface WaitingRoom {
 
 export function createWaitingRoom({ links, tunables }: { links: Links; tunables: Tunables }): WaitingRoom {
   const queues = new Map<Link, Waiting[]>()
+  /** Bytes of the answers in each of them. */
+  const answerBytes = new Map<Link, number>()
+  const weigh = (link: Link, { answer, bytes }: Waiting, times: 1 | -1): void => {
+    if (answer) answerBytes.set(link, (answerBytes.get(link) ?? 0) + times * bytes)
+  }
 
   const add = (link: Link, entry: Waiting): (() => void) => {
     const { agentId } = link.remote
@@ -44,7 +49,11 @@ export function createWaitingRoom({ links, tunables }: { links: Links; tunables:
       return () => undefined
     }
     const waiting = queue ?? []
-    if (waiting.length >= (entry.answer ? tunables.answersWaiting : tunables.outboxPerPeer)) {
+    const full = entry.answer
+      ? waiting.length >= tunables.answersWaiting ||
+        (answerBytes.get(link) ?? 0) + entry.bytes > tunables.answerBytesWaiting
+      : waiting.length >= tunables.outboxPerPeer
+    if (full) {
       entry.failed(
         new HermesError('QUEUE_FULL', { message: `${waiting.length} messages wait to be sent to ${agentId}` }),
       )
@@ -58,10 +67,13 @@ export function createWaitingRoom({ links, tunables }: { links: Links; tunables:
     while (at > 0 && (waiting[at - 1] as Waiting).priority < entry.priority) at--
     waiting.splice(at, 0, entry)
     queues.set(link, waiting)
+    weigh(link, entry, 1)
     return () => {
-      for (const left of queues.values()) {
+      for (const [over, left] of queues) {
         const place = left.indexOf(entry)
-        if (place >= 0) left.splice(place, 1)
+        if (place < 0) continue
+        left.splice(place, 1)
+        weigh(over, entry, -1)
       }
     }
   }
@@ -77,6 +89,7 @@ export function createWaitingRoom({ links, tunables }: { links: Links; tunables:
   const leave = (link: Link): Waiting[] => {
     const waiting = queues.get(link) ?? []
     queues.delete(link)
+    answerBytes.delete(link)
     return waiting
   }
 
@@ -86,8 +99,12 @@ export function createWaitingRoom({ links, tunables }: { links: Links; tunables:
     unblocked(link) {
       const waiting = queues.get(link)
       if (!waiting) return
-      while (waiting.length > 0 && !link.blocked) (waiting.shift() as Waiting).write(link)
-      if (waiting.length === 0 && queues.get(link) === waiting) queues.delete(link)
+      while (waiting.length > 0 && !link.blocked) {
+        const entry = waiting.shift() as Waiting
+        weigh(link, entry, -1)
+        entry.write(link)
+      }
+      if (waiting.length === 0 && queues.get(link) === waiting) leave(link)
     },
     retired(link) {
       const other = otherThan(link)
@@ -106,6 +123,7 @@ export function createWaitingRoom({ links, tunables }: { links: Links; tunables:
           bytes += entry.bytes
           if (bytes > tunables.lastWordsBytes) break
           waiting.splice(waiting.indexOf(entry), 1)
+          weigh(link, entry, -1)
           entry.write(link)
         }
       }

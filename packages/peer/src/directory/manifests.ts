@@ -11,7 +11,7 @@ export interface AskAllOptions {
   readonly hurried: boolean
 }
 
-/** Asks for the manifests of agents, so many at a time; who gives none is left as it is. */
+/** Asks for the manifests of agents, some at a time where everybody is meant; who gives none is left as it is. */
 export async function askAll(
   entries: readonly Entry[],
   ask: (entry: Entry, signal: AbortSignal) => Promise<unknown>,

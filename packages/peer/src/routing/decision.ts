@@ -19,7 +19,6 @@ export function decide(
 ): Decision {
   const draws: number[] = []
   const drawing = {
-    bytes: () => new Uint8Array(),
     next() {
       const drawn = random.next()
       draws.push(drawn)

@@ -69,8 +69,10 @@ export function createMeasurements({ tunables, clock }: { tunables: Tunables; cl
       const found = entries.get(`${agentId}#${capability}`)
       const since = clock.monotonic() - tunables.slaWindowMs
       const samples = found?.samples.filter((_, index) => (found.taken[index] as number) >= since) ?? []
-      const [p50Ms, p99Ms] = [median(samples), percentile(samples, 0.99)]
-      return p50Ms === undefined || p99Ms === undefined ? { calls: 0 } : { calls: samples.length, p50Ms, p99Ms }
+      const calls = samples.length
+      if (calls === 0) return { calls }
+      samples.sort((a, b) => a - b)
+      return { calls, p50Ms: samples[calls >> 1] as number, p99Ms: samples[Math.ceil(calls * 0.99) - 1] as number }
     },
     begin(agentId, capability) {
       entry(agentId, capability).inFlight++
@@ -100,8 +102,4 @@ export function createMeasurements({ tunables, clock }: { tunables: Tunables; cl
 function median(samples: readonly number[]): number | undefined {
   if (samples.length === 0) return undefined
   return samples.toSorted((a, b) => a - b)[samples.length >> 1]
-}
-
-function percentile(samples: readonly number[], share: number): number | undefined {
-  return samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * share) - 1]
 }

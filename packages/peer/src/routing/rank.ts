@@ -2,12 +2,10 @@ import type { Tunables } from '../defaults.ts'
 import type { Random } from '../random.ts'
 import { type Facts, MIDDLE_COST } from './facts.ts'
 import type { Measured } from './measure.ts'
+import type { DecisionTunables } from './record.ts'
 
 /** A newcomer counts as half as fast as the formula can tell, so that it has no crown to begin with. */
 const NEWCOMER_P50_MS = 500
-
-/** Numbers that a choice depends on, and that its record therefore keeps. */
-export type RankTunables = Pick<Tunables, 'nearEqual' | 'breakerProbeShare' | 'newcomerShare' | 'provenCalls'>
 
 export interface Rated {
   readonly load: number
@@ -45,7 +43,10 @@ export interface Scored {
  * places taken goes first, so that callers with the same stale load report do not all run to one agent. Who has no free place comes
  * behind who has; who has hardly been asked yet gets a small share of the calls.
  */
-export function order(scored: readonly Scored[], options: { random: Random; tunables: RankTunables }): Scored[] {
+export function order(
+  scored: readonly Scored[],
+  options: { random: Pick<Random, 'next'>; tunables: DecisionTunables },
+): Scored[] {
   const bound = scored.filter(({ facts }) => facts.bound)
   const others = scored.filter(({ facts }) => !facts.bound)
   // Somebody has to try it, or it would never come back.
@@ -72,7 +73,7 @@ const costOf = ({ facts }: Scored): number => facts.cost ?? MIDDLE_COST
 
 function orderEquals(
   scored: readonly Scored[],
-  { random, tunables }: { random: Random; tunables: RankTunables },
+  { random, tunables }: { random: Pick<Random, 'next'>; tunables: DecisionTunables },
 ): Scored[] {
   const sorted = scored.toSorted((a, b) => b.score - a.score || costOf(a) - costOf(b))
   if (sorted.length <= 1) return sorted
@@ -116,7 +117,7 @@ function sizes(items: readonly Scored[]): Size {
   return ({ facts }) => facts.places ?? mean
 }
 
-function draw(items: readonly Scored[], size: Size, random: Random): Scored {
+function draw(items: readonly Scored[], size: Size, random: Pick<Random, 'next'>): Scored {
   let left = random.next() * items.reduce((sum, item) => sum + size(item), 0)
   for (const item of items) {
     left -= size(item)

@@ -77,12 +77,13 @@ export function createRouter(options: RouterOptions): Router {
 
   return {
     rank,
-    async choose(need, { decided, ...how }) {
+    // `how.signal` may be made when it is asked for: most choices never do.
+    async choose(need, how) {
       const fits = ({ usable }: Candidate): boolean => usable
       let decision = await rank(need, how)
       // Those whose manifests are still on their way may be the ones that fit.
       if (!decision.candidates.some(fits)) decision = await rank(need, { ...how, complete: true })
-      decided?.(decision.record(clock.now()))
+      how.decided?.(decision.record(clock.now()))
       const { candidates } = decision
       const usable = candidates.filter(fits)
       if (usable.length > 0) return usable.slice(0, tunables.candidatesKept)

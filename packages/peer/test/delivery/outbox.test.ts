@@ -77,6 +77,17 @@ describe('answers', () => {
     expect(fake.receipts).toHaveLength(52)
   })
 
+  it('of more bytes than all calls in flight may be answered with cut the link of who reads none', () => {
+    const { outbox, link } = scene({ answerBytesWaiting: 100 })
+    const { fake, link: to } = link()
+    fake.blocked = true
+    const answer = draft('response')
+    for (let bytes = answer.payload.length; bytes <= 100; bytes += answer.payload.length) outbox.answer(to, answer)
+    expect(fake.destroyed).toBe(false)
+    outbox.answer(to, answer)
+    expect(fake.destroyed).toBe(true)
+  })
+
   it('are told to have arrived when they have', () => {
     const { outbox, link } = scene()
     const { fake, link: to } = link()

@@ -81,8 +81,15 @@ describe('what an agent says that it does not do', () => {
     expect(one?.reasons).toEqual(['says that it does not do this: "does not handle non-log text"'])
   })
 
-  it('also counts where it stands in the description, and not as a word that it has', async () => {
-    const described = { name: 'scan', description: 'Finds anomalies in log lines. Does not read tickets.' }
+  it.each([
+    'Does not read tickets.',
+    "Doesn't read tickets.",
+    "Can't read tickets.",
+    'Won’t read tickets.',
+    "It isn't for tickets.",
+    'Cannot read tickets.',
+  ])('also counts where it stands in the description, and not as a word that it has: %s', async (limit) => {
+    const described = { name: 'scan', description: `Finds anomalies in log lines. ${limit}` }
     const { rank } = routing([entry('x', { offers: [described] })])
     expect((await rank({ capability: 'scan', intent: 'read the tickets' }))[0]?.usable).toBe(false)
     expect((await rank({ capability: 'scan', intent: 'anomalies in log lines' }))[0]?.usable).toBe(true)

@@ -17,6 +17,7 @@ export { decodeJson, type EncodeOptions, encodeJson } from './json.ts'
 export {
   type AckPayload,
   isTaskEnd,
+  messageIdOf,
   readAckPayload,
   readTaskAnswerInput,
   readTaskCancelInput,

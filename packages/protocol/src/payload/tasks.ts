@@ -88,6 +88,11 @@ export function taskIdOf(messageId: string): string {
   return `task_${messageId.slice('msg_'.length)}`
 }
 
+/** The message id of the `submit` that has made a task. */
+export function messageIdOf(taskId: string): string {
+  return `msg_${taskId.slice('task_'.length)}`
+}
+
 /** The readers throw `INVALID_PAYLOAD` that names the field. */
 export function readTaskWatchInput(payload: JsonValue): TaskWatchInput {
   const fields = only(objectOf(payload, 'hermes.task.watch'), ['task_id', 'after'])

@@ -52,7 +52,7 @@ export const TASK_WATCH_SCHEMA = published(
 /** Numbers of events grow, which a schema cannot say: the reader holds them to it. */
 export const TASK_NEWS_SCHEMA = published('task_news', 'Output of hermes.task.watch', {
   type: 'object',
-  properties: { task_id: id('task_id'), state, events: { type: 'array', items: event } },
+  properties: { task_id: id('task_id'), state, last: integer(0), events: { type: 'array', items: event } },
   required: ['task_id', 'state', 'events'],
 } as const)
 

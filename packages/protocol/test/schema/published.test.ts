@@ -184,7 +184,7 @@ describe('the schemas of payloads and their readers', () => {
     ['end', END_SCHEMA, readEndPayload, { status: 'completed', count: 1, running_hash: 'a'.repeat(64) }],
     ['failed end', END_SCHEMA, readEndPayload, { status: 'failed', count: 0, running_hash: 'a'.repeat(64), error: {} }],
     ['task watch', TASK_WATCH_SCHEMA, readTaskWatchInput, { task_id: TASK, after: 0 }],
-    ['task news', TASK_NEWS_SCHEMA, readTaskWatchOutput, { task_id: TASK, state: 'working', events: [] }],
+    ['task news', TASK_NEWS_SCHEMA, readTaskWatchOutput, { task_id: TASK, state: 'working', last: 0, events: [] }],
     ['task input', TASK_INPUT_SCHEMA, readTaskAnswerInput, { task_id: TASK, question_id: 'q1', answer: 1 }],
     ['task cancel', TASK_CANCEL_SCHEMA, readTaskCancelInput, { task_id: TASK }],
     ['tool call', TOOL_CALL_SCHEMA, readToolCall, { tool_call_id: 'c', name: 'x', input: {}, timeout_ms: 1 }],

@@ -14,6 +14,7 @@ import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
 import { errorOutcome } from '../outcomes.ts'
 import type { Responder } from '../responder.ts'
+import { checkOffered } from '../start-check.ts'
 import { envelopeOf } from './hand-on.ts'
 import { keyOf } from './stored-task.ts'
 import { idsOf, NUMBERS_PER_HOLDER, Task, type TaskOrigin } from './task.ts'
@@ -127,16 +128,7 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
     submitted(incoming) {
       const { header, from, payload, frame } = incoming
       const name = header.target_capability as string
-      const provided = options.provided(name)
-      if (!provided) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `${agentId} does not provide ${name}` })
-      const step = `${agentId}#${name}`
-      if (header.path.includes(step)) {
-        const path = [...header.path, step]
-        throw new HermesError('CALL_CYCLE', {
-          message: `the task would wait for itself: ${path.join(' → ')}`,
-          details: { path },
-        })
-      }
+      const provided = checkOffered({ agentId, name, header, provided: options.provided(name), streams: false })
       const full = book.noRoom(from, payload.length + frame.header.length) ?? tooManyAtOnce()
       if (full) {
         // It may know the ends of others: once it says so, these make room.

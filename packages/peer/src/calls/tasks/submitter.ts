@@ -4,6 +4,7 @@ import {
   HermesError,
   MAX_HOPS,
   MAX_LIFE_MS,
+  messageIdOf,
   newMessageId,
   readRequestPayload,
   readTaskCancelOutput,
@@ -144,7 +145,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
     try {
       let last: HermesError | undefined
       for (const agentId of await candidates(spec, stop.signal)) {
-        if (stop.signal.aborted) throw stop.signal.reason
+        if (stop.signal.aborted) break
         if (spec.agent === undefined) {
           try {
             await reach(agentId, stop.signal)
@@ -167,6 +168,15 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
         await own.remove(taskId)
         if (!last.retryable && !(notStarted(last) && last.code === 'CAPABILITY_NOT_FOUND')) break
       }
+      if (stop.signal.aborted) {
+        const reason = HermesError.from(stop.signal.reason)
+        throw last && reason.code === 'TIMEOUT'
+          ? reason.with({
+              message: `${reason.message}; the last one ended with ${last.code}: ${last.message}`,
+              cause: last,
+            })
+          : reason
+      }
       throw last ?? new HermesError('NO_CANDIDATE')
     } finally {
       clock.clear(timer)
@@ -187,7 +197,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
   const takeBack = async (task: OwnTask): Promise<TaskState | undefined> => {
     if (task.acknowledged) return undefined
     if (task.rejected) return 'cancelled'
-    const messageId = `msg_${task.taskId.slice('task_'.length)}`
+    const messageId = messageIdOf(task.taskId)
     const sent = drafts.sent(messageId)
     if (sent === undefined) return undefined
     if (!sent) {

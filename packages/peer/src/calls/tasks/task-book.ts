@@ -85,25 +85,32 @@ class JournaledBook implements TaskBook {
     // Ends that have been told make room, of this owner only: nobody's share is taken for another's.
     const going: TaskPage[] = []
     let freed = 0
-    const refusal = (): HermesError | undefined => {
-      const { length } = going
-      if (own - length >= tasksPerOwner) return full(`${own} tasks of ${owner} are kept here`)
-      if (this.#count - length >= tasksPerNode) return full(`${this.#count} tasks are kept here`)
-      if (this.#bytes - freed + bytes > taskBytesPerNode) return full(`tasks of ${this.#bytes} bytes are kept here`)
-      return undefined
+    /** What there is too much of. */
+    const over = (): 'own' | 'count' | 'bytes' | undefined => {
+      if (own - going.length >= tasksPerOwner) return 'own'
+      if (this.#count - going.length >= tasksPerNode) return 'count'
+      return this.#bytes - freed + bytes > taskBytesPerNode ? 'bytes' : undefined
     }
-    if (refusal()) {
+    if (over()) {
       for (const page of this.#owners.get(owner)?.values() ?? []) {
         if (!page.task.told || this.#mayComeAgain(page.task)) continue
         going.push(page)
         freed += page.task.weight
-        if (!refusal()) break
+        if (!over()) break
       }
     }
-    const refused = refusal()
-    // Where it would make too little room, nothing is forgotten for it.
-    if (!refused) for (const page of going) this.#forget(page)
-    return refused
+    switch (over()) {
+      // Where it would make too little room, nothing is forgotten for it.
+      case 'own':
+        return full(`${own} tasks of ${owner} are kept here`)
+      case 'count':
+        return full(`${this.#count} tasks are kept here`)
+      case 'bytes':
+        return full(`tasks of ${this.#bytes} bytes are kept here`)
+      default:
+        for (const page of going) this.#forget(page)
+        return undefined
+    }
   }
 
   /** What has come by hops has no window that keeps a copy out: it is known by its id for as long as one may come. */

@@ -3,6 +3,7 @@ import {
   isTaskEnd,
   type JsonValue,
   MAX_LIFE_MS,
+  messageIdOf,
   readTaskAnswerInput,
   readTaskCancelInput,
   readTaskWatchInput,
@@ -88,7 +89,7 @@ export function taskBuiltIns({ book, server, dedup, clock, tunables }: TaskBuilt
     const state = await server.cancel(agentId, task_id)
     if (state) return { state }
     // It may still be on its way: from now on it is refused, for as long as a submit may live.
-    const messageId = `msg_${task_id.slice('task_'.length)}`
+    const messageId = messageIdOf(task_id)
     const until = clock.now() + MAX_LIFE_MS + tunables.clockToleranceMs
     if (dedup.refuse(agentId, messageId, until)) return { state: 'cancelled' }
     throw new HermesError('BUSY', { message: 'there is no room to remember that it is cancelled', retryAfterMs: 1000 })

@@ -7,6 +7,7 @@ import {
   type JsonValue,
   MAX_HOPS,
   MAX_LIFE_MS,
+  messageIdOf,
   readResponsePayload,
   readTaskCancelOutput,
   readTaskWatchOutput,
@@ -137,7 +138,7 @@ class RemoteTask implements TaskHandle {
     const end =
       this.#end ?? (await this.#within({ timeoutMs: MAX_LIFE_MS, ...options }, (signal) => this.#awaitEnd(signal)))
     const { contract, task } = this.#options
-    const ids = { messageId: `msg_${this.id.slice('task_'.length)}`, traceId: task.traceId }
+    const ids = { messageId: messageIdOf(this.id), traceId: task.traceId }
     if (end.message_type === 'error') {
       const error = fromWireError(end.payload).with(ids)
       const schema = error.declared && contract.schemas.errors[error.declared.name]
@@ -186,8 +187,9 @@ class RemoteTask implements TaskHandle {
   async #watch(after: number, signal: AbortSignal): Promise<TaskWatchOutput> {
     const { task, own, tunables, telemetry } = this.#options
     const patience = this.#patience(tunables.taskUnprovenMs)
+    let last: HermesError | undefined
     for (let failures = 0; ; failures++) {
-      if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+      if (signal.aborted) throw endedBy(signal, last)
       if (task.rejected) throw task.rejected
       // As it was when this was asked: its ack may overtake the answer that there was no such task yet.
       const { acknowledged } = task
@@ -198,10 +200,11 @@ class RemoteTask implements TaskHandle {
         if (failures > 0 && after > 0) telemetry.emit('task.resumed', { taskId: this.id, agentId: this.agent, after })
         return page
       } catch (thrown) {
-        if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+        if (signal.aborted) throw endedBy(signal, last)
         const error = HermesError.from(thrown)
         const onItsWay = error.code === 'TASK_NOT_FOUND' && !acknowledged
         if (!onItsWay && !patience(error)) throw error
+        last = error
         await this.#pause(failures, Math.max(error.retryAfterMs ?? 0, 0), signal, (wake) =>
           onItsWay ? own.watch(this.id, wake) : () => undefined,
         )
@@ -212,14 +215,16 @@ class RemoteTask implements TaskHandle {
   /** Asks until there is an answer or the signal ends it; what the agent refuses is final unless it may be asked again. */
   async #ask<T>(capability: string, input: unknown, signal: AbortSignal, read: (output: JsonValue) => T): Promise<T> {
     const patience = this.#patience(TRY_MS)
+    let last: HermesError | undefined
     for (let failures = 0; ; failures++) {
-      if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+      if (signal.aborted) throw endedBy(signal, last)
       try {
         return await this.#once(capability, input, signal, read, TRY_MS)
       } catch (thrown) {
-        if (signal.aborted) throw HermesError.from(signal.reason, 'CANCELLED')
+        if (signal.aborted) throw endedBy(signal, last)
         const error = HermesError.from(thrown)
         if (!patience(error)) throw error
+        last = error
         await this.#pause(failures, error.retryAfterMs ?? 0, signal, () => () => undefined)
       }
     }
@@ -406,4 +411,14 @@ class RemoteTask implements TaskHandle {
       },
     }
   }
+}
+
+/** Why the waiting ended, and, where time ran out, what kept going wrong meanwhile. */
+function endedBy(signal: AbortSignal, last: HermesError | undefined): HermesError {
+  const reason = HermesError.from(signal.reason, 'CANCELLED')
+  if (reason.code !== 'TIMEOUT' || !last) return reason
+  return reason.with({
+    message: `${reason.message}; the last try ended with ${last.code}: ${last.message}`,
+    cause: last,
+  })
 }

@@ -359,8 +359,8 @@ class JournaledTaskServer implements TaskServer {
       message_type: messageType as 'response' | 'error',
       payload: decodePayload(contentType, payload),
     })
-    const told = tellable(outcome, responder.limit(origin.via.at(-1) ?? origin.owner), newsOf)
-    book.note(task, newsOf(told))
+    const { outcome: told, news } = tellable(outcome, responder.limit(origin.via.at(-1) ?? origin.owner), newsOf)
+    book.note(task, news)
     this.#say(task, told.messageType === 'response' ? 'OK' : String(codeOf(told)))
   }
 

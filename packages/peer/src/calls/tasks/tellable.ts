@@ -16,15 +16,25 @@ export function bytesTold(news: TaskNews): number {
   return encodePayload('application/json', { output: { ...FRAME, events }, status: 'completed' } as never).length
 }
 
-/** That outcome, or in its place the error that says why it cannot be told; `limit` is that of an envelope, bytes. */
-export function tellable(outcome: Outcome, limit: number, newsOf: (outcome: Outcome) => TaskNews): Outcome {
-  const told = bounded(outcome, limit)
-  if (told !== outcome) return told
+/**
+ * That outcome with the news of it, or in its place the error that says why it cannot be told; `limit` is that of an envelope,
+ * bytes.
+ */
+export function tellable(
+  outcome: Outcome,
+  limit: number,
+  newsOf: (outcome: Outcome) => TaskNews,
+): { outcome: Outcome; news: TaskNews } {
+  const instead = (told: Outcome) => ({ outcome: told, news: newsOf(told) })
+  const short = bounded(outcome, limit)
+  if (short !== outcome) return instead(short)
   try {
-    const beside = bytesTold(newsOf(outcome)) - outcome.payload.length
-    return bounded(outcome, limit - beside)
+    const news = newsOf(outcome)
+    const beside = bytesTold(news) - outcome.payload.length
+    const told = bounded(outcome, limit - beside)
+    return told === outcome ? { outcome, news } : instead(told)
   } catch (error) {
-    return errorOutcome(invalidResult(error), outcome.contentType)
+    return instead(errorOutcome(invalidResult(error), outcome.contentType))
   }
 }
 

@@ -21,7 +21,7 @@ const SENTENCE = /(?<=[.!?;。！？；\n])/u
 /** Begins what is not done, up to the end of the sentence. */
 const NEGATED = new RegExp(
   [
-    /\b(?:do(?:es)?|did|can|could|will|would|must|should)\s*(?:not|n['’]t|n['’]t)\b/,
+    /\b(?:do(?:es)?|did|can|could|will|would|must|should)\s+not\b|\b[a-z]+n['’]t\b/,
     /\b(?:cannot|never|without|except(?:\s+for)?|excluding|no|not|nor)\b/,
     /(?:不会|不能|不可|不得|不支持|不处理|不负责|不包括|不包含|不接受|不提供|不适用于|不用于|除外|并非|不是|无法|没有|禁止|拒绝|不|勿)/,
   ]
