@@ -1,3 +1,5 @@
+import type { Membership } from './membership.ts'
+
 /** Somebody says that a key speaks for an agent; the key itself has been proven already. */
 export interface Claim {
   readonly agentId: string
@@ -24,6 +26,8 @@ export interface Trust {
   proven?(claim: Claim): void
   /** Fingerprint on record for an agent, undefined when there is none. */
   known(agentId: string): string | undefined
+  /** Team and roles of an agent on record; undefined when this mode knows of none. */
+  membership?(agentId: string): Membership | undefined
   /** One sentence for the operator: who is admitted. */
   describe(): string
 }
@@ -77,6 +81,13 @@ export function anyOf(modes: readonly Trust[]): Trust {
       for (const mode of modes) {
         const fingerprint = mode.known(agentId)
         if (fingerprint) return fingerprint
+      }
+      return undefined
+    },
+    membership(agentId) {
+      for (const mode of modes) {
+        const membership = mode.membership?.(agentId)
+        if (membership) return membership
       }
       return undefined
     },
