@@ -61,6 +61,11 @@ describe('dividing a change', () => {
     )
   }, 60_000)
 
+  it('removes a last line without line end, and not half of the same line before it', async () => {
+    const files = parseChanges(await diffOf('a\na', 'a\n'))
+    expect((await applied('a\na', renderEdits(files, allEdits(files)))).toString()).toBe('a\n')
+  })
+
   it('has the same edits at each level, from hunks to single lines', async () => {
     const files = parseChanges(await diffOf('1\n2\n3\n4\n5\n6\n', '1\nb\nc\n4\n5\nf\ng\n'))
     const edits = allEdits(files)

@@ -79,10 +79,13 @@ function renderStrand({ kind, text }: Strand, taken: boolean): string[] {
   return kind === 'removed' ? [` ${text}`] : []
 }
 
-/** A side of no lines is named by the line before it. */
-function heading({ oldStart, removed }: Hunk, newCount: number, shift: number): string {
+/**
+ * A side of no lines is named by the line before it; but `git apply` looks there first, and when that line reads the same
+ * as a last one without line end, it removes half of it. So such a hunk names its own place.
+ */
+function heading({ oldStart, removed, whole }: Hunk, newCount: number, shift: number): string {
   const first = removed.length === 0 ? oldStart + 1 : oldStart
-  const newStart = first + shift - (newCount === 0 ? 1 : 0)
+  const newStart = first + shift - (newCount === 0 && !whole ? 1 : 0)
   return `@@ -${oldStart},${removed.length} +${newStart},${newCount} @@`
 }
 
