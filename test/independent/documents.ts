@@ -6,7 +6,7 @@ import { type Json, type JsonMap, parseJson } from './json.ts'
 import { isAgentId, isCapability, isName } from './names.ts'
 import { Refused } from './refused.ts'
 
-export type Kind = 'manifest' | 'presence' | 'certificate'
+export type Kind = 'manifest' | 'presence' | 'certificate' | 'endorsement'
 
 type Fields = { [field: string]: Test }
 
@@ -16,7 +16,7 @@ const isRecordOf =
     isMap(value) && Object.keys(value).length <= most && Object.entries(value).every(([key, one]) => test(one, key))
 
 const isLabel: Test = (value) => isText(256)(value) || isListOf(isText(256), 64)(value)
-const NUMBERS = ['max_concurrency', 'budget_ms', 'cost_level']
+const NUMBERS = ['max_concurrency', 'budget_ms', 'cost_level', 'p99_ms']
 
 const CAPABILITY: Fields = {
   name: isCapability,
@@ -41,6 +41,7 @@ const FIELDS: Record<string, Fields> = {
     expires_at: isWhole(),
     description: isText(2048),
     capabilities: isListOf(isObjectOf(CAPABILITY), 256),
+    'endorsements?': isListOf(isText(1454), 16),
   },
   presence: {
     ...COMMON,
@@ -55,13 +56,26 @@ const FIELDS: Record<string, Fields> = {
     success_rate_15m: isWhole(0, 1000),
     manifest_serial: isWhole(),
   },
+  endorsement: {
+    ...COMMON,
+    endorser: isAgentId,
+    key: isBase64url(32),
+    capability: isCapability,
+    issued_at: isWhole(),
+    expires_at: isWhole(),
+  },
   instance: { ...VALIDITY, instance_key: isBase64url(32) },
   organisation: { ...VALIDITY, agent_key: isBase64url(32), team: isName, roles: isListOf(isName, 32) },
 }
 
-const LIMITS: Record<Kind, number> = { manifest: 64 * 1024, presence: 16 * 1024, certificate: 2 * 1024 }
+const LIMITS: Record<Kind, number> = {
+  manifest: 64 * 1024,
+  presence: 16 * 1024,
+  certificate: 2 * 1024,
+  endorsement: 1024,
+}
 
-/** Reads a document that must be signed by `signer` (a presence: by the key that it names). `now` judges certificates. */
+/** Reads a document that must be signed by `signer` (a presence or endorsement: by the key that it names). `now` judges certificates. */
 export function readDocument(bytes: Uint8Array, kind: Kind, signer: VerifyingKey, now: number): JsonMap {
   const at = cursor(bytes, 'document')
   const body = at.part(LIMITS[kind])
@@ -69,7 +83,7 @@ export function readDocument(bytes: Uint8Array, kind: Kind, signer: VerifyingKey
   at.end()
   const json = parseJson(body, 'payload')
   if (!isMap(json)) throw new Refused('document', 'not an object')
-  const key = kind === 'presence' ? ownKey(json) : signer
+  const key = kind === 'presence' || kind === 'endorsement' ? ownKey(json) : signer
   if (!key.verifies(join(domain(kind), partOf(body)), signature)) throw new Refused('signature', 'a forged document')
   const name = kind === 'certificate' ? String(json.kind) : kind
   const fields = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined

@@ -40,9 +40,11 @@ export const isBase64url =
     return bytes.toString('base64url') === value && (length === undefined || bytes.length === length)
   }
 
+/** A field whose name ends in `?` may be left out. */
 const has = (map: JsonMap, field: string, test: Test): boolean => {
-  const value = Object.hasOwn(map, field) ? map[field] : undefined
-  return value !== undefined && test(value)
+  const name = field.replace(/\?$/, '')
+  const value = Object.hasOwn(map, name) ? map[name] : undefined
+  return value === undefined ? name !== field : test(value)
 }
 
 /** The first field that is missing or wrong refuses the whole; fields that are not asked for are ignored. */

@@ -1,11 +1,16 @@
 export {
   type Capability,
+  type CapabilityDraft,
   capability,
+  capabilityFrom,
+  describeCapability,
   HermesError,
   type InputOf,
   isError,
   isHermesError,
+  lintManifest,
   type Manifest,
+  type ManifestWarning,
   type OutputOf,
 } from '@hermes-peer/protocol'
 export type {
@@ -55,6 +60,7 @@ export type { Journal, JournalChange, JournalTable } from './journal/journal.ts'
 export { createMemoryJournal, createMemoryStore, type MemoryJournalOptions } from './journal/memory-journal.ts'
 export type { JournalEntry, JournalPage, JournalStore } from './journal/store.ts'
 export { createStoredJournal, type JournalLimits, type StoredJournalOptions } from './journal/stored-journal.ts'
+export { type ManifestFile, parseManifest, readManifest } from './manifest/manifest-file.ts'
 export type {
   Channel,
   ChannelListener,

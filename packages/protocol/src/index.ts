@@ -14,7 +14,10 @@ export {
   openCertificate,
   signCertificate,
 } from './documents/certificate.ts'
+export { type Endorsement, type OpenedEndorsement, openEndorsement, signEndorsement } from './documents/endorsement.ts'
+export { lintManifest, type ManifestWarning } from './documents/lint-manifest.ts'
 export {
+  type CapabilityBounds,
   type CapabilityEntry,
   type Effects,
   type Manifest,

@@ -26,6 +26,7 @@ export const LIMITS = {
   presence: 16 * 1024,
   /** A certificate, as carried in the handshake: two of them and the rest stay under `handshake`. */
   certificate: 2 * 1024,
+  endorsement: 1024,
 } as const
 
 /** Largest body of a frame (tag included) after the handshake. */

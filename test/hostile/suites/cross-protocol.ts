@@ -4,6 +4,7 @@ import {
   leafOf,
   merkleRoot,
   openCertificate,
+  openEndorsement,
   openManifest,
   openPresence,
   presenceTopic,
@@ -61,6 +62,15 @@ const binding = {
   messages: [Buffer.from([1, 0x7b])],
 }
 const hop = { forwarder: 'hostile', next: 'victim', index: 0, timestamp: 1, budget_ms: 1, previous: envelope.leaf }
+const endorsement = {
+  network: 'test',
+  endorser: 'hostile',
+  key: Buffer.from(key.publicKey.raw).toString('base64url'),
+  agent_id: 'victim',
+  capability: 'echo',
+  issued_at: 1,
+  expires_at: 2,
+}
 const presence = {
   agent_id: 'hostile',
   key: toBase64url(key.publicKey.raw),
@@ -103,7 +113,7 @@ const BODIES: Record<Thing, Uint8Array> = {
   presence: partOf(json(presence)),
   certificate: partOf(json(certificate)),
   revocation: anyDocument,
-  endorsement: anyDocument,
+  endorsement: partOf(json(endorsement)),
   delegation: anyDocument,
   flight: anyDocument,
 }
@@ -147,6 +157,7 @@ const VERIFIERS: Partial<Record<Thing, (signature: Uint8Array) => boolean>> = {
     ),
   manifest: (signature) => holds(() => openManifest(documentOf(BODIES.manifest, signature), key.publicKey)),
   presence: (signature) => holds(() => openPresence(documentOf(BODIES.presence, signature))),
+  endorsement: (signature) => holds(() => openEndorsement(documentOf(BODIES.endorsement, signature))),
   certificate: (signature) => holds(() => openCertificate(documentOf(BODIES.certificate, signature), key.publicKey, 1)),
 }
 

@@ -38,6 +38,8 @@ export interface Facts {
   readonly places?: number
   /** 1..5, where it says so. */
   readonly cost?: number
+  /** What its manifest promises of its 99th percentile, ms. */
+  readonly promisedP99Ms?: number
   /** It had the last call of this interaction, and `bound`: it made the plan that this call may confirm. */
   readonly affine: boolean
   readonly bound: boolean
@@ -100,7 +102,8 @@ function keptAway(state: BreakerState): string | undefined {
 }
 
 /** The condition that it breaks, undefined when it breaks none. */
-function breaks({ recent, measured, reportedSuccess, cost = MIDDLE_COST, load }: Facts, sla: Sla): string | undefined {
+function breaks(facts: Facts, sla: Sla): string | undefined {
+  const { recent, measured, reportedSuccess, cost = MIDDLE_COST, load, promisedP99Ms } = facts
   const { p50Ms, p99Ms, success, costLevel, load: most } = sla
   const slow = (name: string, has: number | undefined, calls: number, most?: number) =>
     most !== undefined && has !== undefined && (recent?.calls ?? 0) >= calls && has > most
@@ -110,6 +113,9 @@ function breaks({ recent, measured, reportedSuccess, cost = MIDDLE_COST, load }:
   return (
     slow('p50', recent?.p50Ms, MEDIAN_CALLS, p50Ms) ??
     slow('p99', recent?.p99Ms, P99_CALLS, p99Ms) ??
+    (p99Ms !== undefined && promisedP99Ms !== undefined && (recent?.calls ?? 0) < P99_CALLS && promisedP99Ms > p99Ms
+      ? `promises a p99 of ${promisedP99Ms} ms, ${p99Ms} ms at most`
+      : undefined) ??
     (success !== undefined && rate < success ? `${percent(rate)} succeed, ${percent(success)} at least` : undefined) ??
     (costLevel !== undefined && cost > costLevel ? `cost level is ${cost}, ${costLevel} at most` : undefined) ??
     (most !== undefined && load > most ? `load is ${load}, ${most} at most` : undefined)

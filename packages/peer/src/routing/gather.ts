@@ -89,7 +89,7 @@ function factsOf(
   const name = capability ?? ''
   const last = need.correlationId === undefined ? undefined : affinity(need.correlationId)
   const affine = last?.agentId === entry.agentId
-  const { max_concurrency: places, cost_level: cost } = described?.constraints ?? {}
+  const { max_concurrency: places, cost_level: cost, p99_ms: promisedP99Ms } = described?.constraints ?? {}
   const facts: Facts = {
     agentId: entry.agentId,
     capability,
@@ -106,6 +106,7 @@ function factsOf(
     ...(need.sla === undefined ? {} : { recent: measurements.recent(entry.agentId, name) }),
     ...(places === undefined ? {} : { places }),
     ...(cost === undefined ? {} : { cost }),
+    ...(promisedP99Ms === undefined ? {} : { promisedP99Ms }),
     affine,
     bound: affine && last.plan,
     ...(meaning === undefined ? {} : { meaning }),

@@ -15,7 +15,10 @@ export interface Query {
  * what is not known of it breaks no condition.
  */
 export interface Sla {
-  /** Most that the median, and 99 of 100 calls, may take, ms; judged from 5 and from 20 calls of the last five minutes on. */
+  /**
+   * Most that the median, and 99 of 100 calls, may take, ms; judged from 5 and from 20 calls of the last five minutes on. Until
+   * then what its manifest promises as `p99_ms` counts, where it does.
+   */
   p50Ms?: number
   p99Ms?: number
   /** Least share of calls that succeed, 0..1. */

@@ -2,6 +2,7 @@ export { capability, isCapability } from './capability.ts'
 export { type CheckOptions, checkAgainst } from './check.ts'
 export { isError } from './declared-error.ts'
 export { describeCapability } from './describe.ts'
+export { type CapabilityDraft, capabilityFrom } from './from-entry.ts'
 export type { CapabilitySpec } from './spec.ts'
 export type {
   AnswerOf,

@@ -63,6 +63,7 @@ const BOUNDS: Readonly<Record<keyof CapabilityConstraints, number>> = {
   maxConcurrency: Number.MAX_SAFE_INTEGER,
   budgetMs: MAX_BUDGET_MS,
   costLevel: 5,
+  p99Ms: MAX_BUDGET_MS,
 }
 
 /** Checks all but the schemas; throws `INVALID_CONTRACT` that names the field. */

@@ -24,6 +24,8 @@ export interface CapabilityConstraints {
   readonly budgetMs?: number
   /** 1 is cheap, 5 is dear; breaks ties between candidates. */
   readonly costLevel?: number
+  /** What it promises: 99 of 100 calls take no longer, ms, up to one day. */
+  readonly p99Ms?: number
 }
 
 export type Labels = Readonly<Record<string, string | readonly string[]>>

@@ -8,6 +8,15 @@ import { openDocument, type SignedDocument, signDocument, verifyDocument } from 
 
 export type Effects = 'none' | 'idempotent' | 'once'
 
+/** What an agent says of itself; a promise, not a measurement. */
+export interface CapabilityBounds {
+  readonly max_concurrency?: number
+  readonly budget_ms?: number
+  readonly cost_level?: number
+  /** 99 of 100 calls take no longer. */
+  readonly p99_ms?: number
+}
+
 /** What a manifest says of one capability. */
 export interface CapabilityEntry {
   readonly name: string
@@ -16,9 +25,14 @@ export interface CapabilityEntry {
   readonly effects: Effects
   readonly input_schema: unknown
   readonly output_schema: unknown
+  /** Of what it may tell before its end; absent where it tells nothing. */
+  readonly partial_schema?: unknown
+  readonly yields_schema?: unknown
+  readonly question_schema?: unknown
+  readonly answer_schema?: unknown
   readonly errors: Readonly<Record<string, unknown>>
   readonly labels: Readonly<Record<string, string | readonly string[]>>
-  readonly constraints: { readonly max_concurrency?: number; readonly budget_ms?: number; readonly cost_level?: number }
+  readonly constraints: CapabilityBounds
   readonly negative_capabilities: readonly string[]
 }
 
@@ -35,7 +49,13 @@ export interface Manifest {
   readonly expires_at: number
   readonly description: string
   readonly capabilities: readonly CapabilityEntry[]
+  /** Endorsements of this agent in base64url, as they were given to it; nothing about them has been checked. */
+  readonly endorsements?: readonly string[]
 }
+
+/** Endorsements in one manifest, and base64url characters of each. */
+const MOST_ENDORSEMENTS = 16
+const ENDORSEMENT_TEXT = Math.ceil(((LIMITS.endorsement + 2 + 64) * 4) / 3)
 
 export function signManifest(manifest: Manifest, key: SigningKey): SignedDocument {
   return signDocument('manifest', { ...manifest, key: toBase64url(manifest.key) }, key)
@@ -64,11 +84,15 @@ export function openManifest(bytes: Uint8Array, key: PublicKey): Manifest {
     expires_at: fields.natural('expires_at'),
     description: fields.text('description', 2048),
     capabilities: (entries as unknown[]).map(readEntry),
+    ...(fields.has('endorsements')
+      ? { endorsements: fields.texts('endorsements', MOST_ENDORSEMENTS, ENDORSEMENT_TEXT) }
+      : {}),
   }
 }
 
 const CALL_TYPES: ReadonlySet<unknown> = new Set(['request', 'task', 'stream'])
 const EFFECTS: ReadonlySet<unknown> = new Set(['none', 'idempotent', 'once'])
+const FURTHER_SCHEMAS = ['partial_schema', 'yields_schema', 'question_schema', 'answer_schema'] as const
 const DECLARED = /^[A-Z][A-Z0-9_]{0,63}$/
 
 function readEntry(value: unknown, index: number): CapabilityEntry {
@@ -87,6 +111,7 @@ function readEntry(value: unknown, index: number): CapabilityEntry {
     effects: fields.raw('effects') as Effects,
     input_schema: fields.raw('input_schema'),
     output_schema: fields.raw('output_schema'),
+    ...Object.fromEntries(FURTHER_SCHEMAS.filter((field) => fields.has(field)).map((f) => [f, fields.raw(f)])),
     errors,
     labels: readLabels(fields),
     constraints: readConstraints(fields),
@@ -115,7 +140,7 @@ function readLabels(fields: Fields): CapabilityEntry['labels'] {
 
 function readConstraints(fields: Fields): CapabilityEntry['constraints'] {
   const constraints = record(fields, 'constraints', 16)
-  for (const field of ['max_concurrency', 'budget_ms', 'cost_level']) {
+  for (const field of ['max_concurrency', 'budget_ms', 'cost_level', 'p99_ms']) {
     const value = constraints[field]
     if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) > 0)) {
       fields.refuse(`constraints.${field}`, 'is not a positive integer')

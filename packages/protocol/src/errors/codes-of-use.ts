@@ -44,6 +44,13 @@ export const CODES_OF_USE = {
     'Run chmod 600 on it; if others may have read it, make a new key.',
     LOCAL,
   ),
+  INVALID_MANIFEST_FILE: row(
+    'sender',
+    false,
+    'The manifest file cannot be used.',
+    'Correct the place that is named.',
+    LOCAL,
+  ),
   INVALID_TRUST_FILE: row('sender', false, 'The trust file cannot be used.', 'Correct the entry that is named.', LOCAL),
   STORAGE_FAILED: row(
     'sender',

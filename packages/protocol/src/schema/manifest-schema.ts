@@ -11,6 +11,10 @@ const capability = {
     effects: { enum: ['none', 'idempotent', 'once'], description: 'What a repeated run would do.' },
     input_schema: schemaOfSomebody,
     output_schema: schemaOfSomebody,
+    partial_schema: schemaOfSomebody,
+    yields_schema: schemaOfSomebody,
+    question_schema: schemaOfSomebody,
+    answer_schema: schemaOfSomebody,
     errors: {
       type: 'object',
       propertyNames: { pattern: '^[A-Z][A-Z0-9_]{0,63}$' },
@@ -24,7 +28,7 @@ const capability = {
     },
     constraints: {
       type: 'object',
-      properties: { max_concurrency: integer(1), budget_ms: integer(1), cost_level: integer(1, 5) },
+      properties: { max_concurrency: integer(1), budget_ms: integer(1), cost_level: integer(1, 5), p99_ms: integer(1) },
       maxProperties: 16,
     },
     negative_capabilities: { type: 'array', items: text(256), maxItems: 64 },
@@ -55,6 +59,12 @@ export const MANIFEST_SCHEMA = published('manifest', "An agent's signed descript
     expires_at: integer(0),
     description: text(2048),
     capabilities: { type: 'array', items: capability, maxItems: 256 },
+    endorsements: {
+      type: 'array',
+      items: { type: 'string', pattern: '^[A-Za-z0-9_-]*$', maxLength: 1454 },
+      maxItems: 16,
+      description: 'What others have signed about this agent, base64url.',
+    },
   },
   required: ['agent_id', 'key', 'network', 'serial', 'issued_at', 'expires_at', 'description', 'capabilities'],
 } as const)

@@ -5,6 +5,7 @@ import {
   decodeHello,
   decodeProofMessage,
   decodeWelcome,
+  type Endorsement,
   encodeHello,
   encodeProof,
   encodeRefusal,
@@ -13,11 +14,13 @@ import {
   type Manifest,
   manifestDigest,
   openCertificate,
+  openEndorsement,
   openManifest,
   openPresence,
   type Presence,
   part,
   signCertificate,
+  signEndorsement,
   signingKey,
   signManifest,
   signPresence,
@@ -43,6 +46,7 @@ describe('documents', () => {
   const open = (vector: Read): object => {
     const signer = keys.get(vector.signer) ?? expect.fail('no such key')
     const bytes = vector.kind === 'file' ? fromFile(vector.file) : bytesOf(vector.bytes)
+    if (vector.kind === 'endorsement') return openEndorsement(bytes).endorsement
     if (vector.kind === 'presence') return openPresence(bytes).presence
     return vector.kind === 'manifest' ? openManifest(bytes, signer) : openCertificate(bytes, signer, vector.now)
   }
@@ -65,7 +69,8 @@ describe('documents', () => {
       manifest: () => signManifest(value as Manifest, key),
       presence: () => signPresence(value as Presence, key),
       certificate: () => signCertificate(value as Certificate, key),
-    }[vector.kind as 'manifest' | 'presence' | 'certificate']
+      endorsement: () => signEndorsement(value as Endorsement, key),
+    }[vector.kind as 'manifest' | 'presence' | 'certificate' | 'endorsement']
     expect(toHex(sign())).toBe(vector.bytes)
     expect(toFile(unhex(vector.bytes))).toEqual(vector.file)
     expect(toHex(fromFile(vector.file))).toBe(vector.bytes)

@@ -10,10 +10,10 @@ import {
   toHex,
   utf8,
 } from '../../src/index.ts'
-import { fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
+import { ENDORSEMENT, fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
 import { KEYS, type Name, NOW, type Pieces, type Vector } from './scene.ts'
 
-type Kind = 'manifest' | 'presence' | 'certificate'
+type Kind = 'manifest' | 'presence' | 'certificate' | 'endorsement'
 type Fields = Record<string, unknown>
 
 /** Without capabilities, so that a fault elsewhere is easy to see. */
@@ -22,7 +22,15 @@ const presence = (): Fields => ({ ...fieldsOf(PRESENCE), success_rate_15m: 987 }
 const instance = (): Fields => fieldsOf(INSTANCE)
 const organisation = (): Fields => fieldsOf(ORGANISATION)
 
-const SIGNER: Record<Kind, Name> = { manifest: 'coder', presence: 'coder', certificate: 'coder' }
+// Signed by `coder` like all that is forged here, whoever vouches in the sound one.
+const endorsement = (): Fields => fieldsOf({ ...ENDORSEMENT, endorser: 'coder', key: KEYS.coder.publicKey.raw })
+
+const SIGNER: Record<Kind, Name> = {
+  manifest: 'coder',
+  presence: 'coder',
+  certificate: 'coder',
+  endorsement: 'coder',
+}
 
 /** Signs any bytes as a document. */
 function signed(what: SignedThing, body: Uint8Array, key: SigningKey): Uint8Array {
@@ -81,6 +89,7 @@ function capabilities(): unknown[] {
     entry({ labels: [] }),
     entry({ constraints: { max_concurrency: 0 } }),
     entry({ constraints: { cost_level: 1.5 } }),
+    entry({ constraints: { p99_ms: '1' } }),
     entry({ negative_capabilities: 'none' }),
     Array.from({ length: 257 }, () => ({})),
   ]
@@ -97,6 +106,16 @@ function contents(): Vector[] {
       expires_at: NATURAL,
       description: [undefined, null, 7, 'x'.repeat(2049)],
       capabilities: capabilities(),
+      endorsements: [null, 'AAAA', [7], Array.from({ length: 17 }, () => 'AAAA'), ['A'.repeat(1455)]],
+    }),
+    ...badFields('endorsement', endorsement(), {
+      network: [undefined, 'Dev'],
+      endorser: AGENT,
+      key: [undefined, null, '', url(31)],
+      agent_id: AGENT,
+      capability: [undefined, null, 'fix test', 'fix-test@1'],
+      issued_at: NATURAL,
+      expires_at: NATURAL,
     }),
     ...badFields('presence', presence(), {
       agent_id: AGENT,
@@ -142,9 +161,9 @@ function forgeries(kind: Kind, fields: Fields): Vector[] {
   const text = Buffer.from(body).toString()
   const flipped = (at: number) =>
     good.map((byte, index) => (index === (at + good.length) % good.length ? byte ^ 1 : byte))
-  const others = (['manifest', 'presence', 'certificate', 'envelope', 'hop', 'revocation'] as const).filter(
-    (what) => what !== kind,
-  )
+  const others = (
+    ['manifest', 'presence', 'certificate', 'endorsement', 'envelope', 'hop', 'revocation'] as const
+  ).filter((what) => what !== kind)
   return [
     no('one bit of the signature changed', kind, 'BAD_SIGNATURE', flipped(-1)),
     no(
@@ -228,6 +247,7 @@ export function documentFaults(): Vector[] {
     ...forgeries('manifest', manifest()),
     ...forgeries('presence', presence()),
     ...forgeries('certificate', instance()),
+    ...forgeries('endorsement', endorsement()),
     ...others(),
     ...files(),
   ]

@@ -1,5 +1,6 @@
 import {
   type CapabilityEntry,
+  type Endorsement,
   type InstanceCertificate,
   type Manifest,
   type OrganisationCertificate,
@@ -79,6 +80,16 @@ export const ORGANISATION: OrganisationCertificate = {
   agent_key: KEYS['billing/ledger'].publicKey.raw,
   team: 'finance',
   roles: ['auditor', 'writer'],
+}
+
+export const ENDORSEMENT: Endorsement = {
+  network: NETWORK,
+  endorser: 'pm',
+  key: KEYS.pm.publicKey.raw,
+  agent_id: 'coder',
+  capability: 'fix-test@2',
+  issued_at: NOW,
+  expires_at: NOW + 86_400_000,
 }
 
 /** What a document says, with its keys in base64url as they stand in it. */

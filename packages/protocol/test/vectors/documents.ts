@@ -1,16 +1,19 @@
 import {
+  type CapabilityEntry,
   type Manifest,
   manifestDigest,
   type Presence,
   type SigningKey,
   signCertificate,
+  signEndorsement,
   signManifest,
   signPresence,
+  toBase64url,
   toFile,
   toHex,
 } from '../../src/index.ts'
 import { documentFaults } from './document-faults.ts'
-import { fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
+import { ENDORSEMENT, fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
 import { KEYS, type Name, NOW, type Vector } from './scene.ts'
 
 function written(
@@ -42,6 +45,19 @@ function accepted(): Vector[] {
   return [
     manifest('manifest', MANIFEST),
     manifest('manifest without capabilities', { ...MANIFEST, capabilities: [], description: '什么都不做' }),
+    manifest('manifest that is endorsed and says more of its capability', {
+      ...MANIFEST,
+      capabilities: [
+        {
+          ...(MANIFEST.capabilities[1] as CapabilityEntry),
+          partial_schema: {},
+          question_schema: { type: 'string' },
+          answer_schema: { type: 'boolean' },
+          constraints: { p99_ms: 1200 },
+        },
+      ],
+      endorsements: [toBase64url(signEndorsement(ENDORSEMENT, KEYS.pm))],
+    }),
     presence('presence', PRESENCE),
     presence('presence, draining', { ...PRESENCE, state: 'draining', load: 0, success_rate_15m: 0, queue_depth: 0 }),
     presence('presence, leaving', leaving),
@@ -57,6 +73,7 @@ function accepted(): Vector[] {
       ),
       now: NOW,
     },
+    written('endorsement', 'endorsement', ENDORSEMENT, 'pm', (key) => signEndorsement(ENDORSEMENT, key)),
   ]
 }
 

@@ -6,8 +6,8 @@ import {
   type SigningKey,
   signManifest,
 } from '@hermes-peer/protocol'
-import type { Clock, Timer } from './clock.ts'
-import type { Tunables } from './defaults.ts'
+import type { Clock, Timer } from '../clock.ts'
+import type { Tunables } from '../defaults.ts'
 
 /** This peer's own signed manifest: made anew, with a higher serial, whenever what it provides has changed, and long before it expires. */
 export interface OwnManifest {

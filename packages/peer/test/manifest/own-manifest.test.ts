@@ -1,9 +1,9 @@
 import { openManifest } from '@hermes-peer/protocol'
 import { manualClock } from '@hermes-peer/testkit'
 import { expect, it } from 'vitest'
-import { DEFAULTS } from '../src/defaults.ts'
-import { createOwnManifest } from '../src/own-manifest.ts'
-import { keyNamed } from './directory/support.ts'
+import { DEFAULTS } from '../../src/defaults.ts'
+import { createOwnManifest } from '../../src/manifest/own-manifest.ts'
+import { keyNamed } from '../directory/support.ts'
 
 it('the own manifest is signed anew every 12 h, under a higher serial, until the end', async () => {
   const clock = manualClock()
