@@ -268,7 +268,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
   const intents = createIntents({ embed: settings.embed, clock, tunables, telemetry })
-  const router = createRouter({ agentId, directory, measurements, breaker, intents, clock, random, tunables })
+  const router = createRouter({
+    agentId,
+    directory,
+    measurements,
+    breaker,
+    intents,
+    endorsers: () => [],
+    clock,
+    random,
+    tunables,
+  })
   const caller = createCaller({
     links,
     outbox,

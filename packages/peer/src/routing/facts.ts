@@ -40,6 +40,8 @@ export interface Facts {
   readonly cost?: number
   /** What its manifest promises of its 99th percentile, ms. */
   readonly promisedP99Ms?: number
+  /** Who vouches for it in this capability, among those whose word counts; absent when nobody does. */
+  readonly endorsedBy?: readonly string[]
   /** It had the last call of this interaction, and `bound`: it made the plan that this call may confirm. */
   readonly affine: boolean
   readonly bound: boolean
@@ -124,7 +126,7 @@ function breaks(facts: Facts, sla: Sla): string | undefined {
 
 /** Why a usable candidate ranks where it does. */
 export function reasonsFor(facts: Facts): string[] {
-  const { load, measured, places, affine, status, breaker, meaning } = facts
+  const { load, measured, places, affine, status, breaker, meaning, endorsedBy } = facts
   const full = places !== undefined && measured.inFlight >= places
   return [
     ...(breaker.state === 'half-open' ? ['breaker half-open: its next call is the probe'] : []),
@@ -137,6 +139,7 @@ export function reasonsFor(facts: Facts): string[] {
     ...(full ? [`its ${places === 1 ? 'one place is' : `${places} places are`} taken from here`] : []),
     ...(measured.inFlight > 0 && !full ? [`${measured.inFlight} in flight from here`] : []),
     ...(affine ? ['had the last call of this interaction'] : []),
+    ...(endorsedBy ? [`endorsed by ${endorsedBy.join(', ')}`] : []),
     ...(status === 'suspect' ? ['silent for a while'] : []),
   ]
 }

@@ -2,6 +2,7 @@ import type { CapabilityEntry } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Directory, Entry, FindOptions } from '../directory/directory.ts'
 import type { Breaker } from './breaker.ts'
+import type { Endorsers } from './endorsements.ts'
 import { type Facts, misfit } from './facts.ts'
 import type { IntentMatcher } from './intent/matcher.ts'
 import type { Measurements } from './measure.ts'
@@ -16,6 +17,7 @@ export interface GatherOptions {
   readonly clock: Clock
   readonly intents: IntentMatcher
   readonly acceptsInput: SchemaFilter
+  readonly endorsers: Endorsers
   /** Whom the interaction's last call went to. */
   affinity(correlationId: string): { readonly agentId: string; readonly plan: boolean } | undefined
 }
@@ -84,11 +86,12 @@ function factsOf(
   { entry, capability, described }: Pair,
   need: Need,
   meaning: Facts['meaning'],
-  { agentId, measurements, breaker, clock, acceptsInput, affinity }: GatherOptions,
+  { agentId, measurements, breaker, clock, acceptsInput, affinity, endorsers }: GatherOptions,
 ): Facts {
   const name = capability ?? ''
   const last = need.correlationId === undefined ? undefined : affinity(need.correlationId)
   const affine = last?.agentId === entry.agentId
+  const endorsedBy = described && entry.manifest ? endorsers(entry.manifest, name) : []
   const { max_concurrency: places, cost_level: cost, p99_ms: promisedP99Ms } = described?.constraints ?? {}
   const facts: Facts = {
     agentId: entry.agentId,
@@ -107,6 +110,7 @@ function factsOf(
     ...(places === undefined ? {} : { places }),
     ...(cost === undefined ? {} : { cost }),
     ...(promisedP99Ms === undefined ? {} : { promisedP99Ms }),
+    ...(endorsedBy.length === 0 ? {} : { endorsedBy }),
     affine,
     bound: affine && last.plan,
     ...(meaning === undefined ? {} : { meaning }),

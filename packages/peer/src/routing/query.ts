@@ -34,7 +34,7 @@ export interface Candidate {
   readonly agentId: string
   /** What it would be asked for: the capability of the query, or with an intent alone the one that means it. */
   readonly capability: string | undefined
-  /** 0..1, higher is better; see behaviour of ranking. NaN when filtered out. */
+  /** 0..1, and up to 0.1 more when it is endorsed; higher is better. NaN when filtered out. */
   readonly score: number
   readonly usable: boolean
   /** One short sentence each: why it ranks there, or why it is left out. */

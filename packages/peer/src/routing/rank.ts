@@ -14,20 +14,22 @@ export interface Rated {
   readonly reportedSuccess: number
   /** The last call of this interaction went there. */
   readonly affine: boolean
+  readonly endorsedBy?: readonly string[]
 }
 
 /**
- * `0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s, 1)) + 0.2·success + 0.1·affinity`. Success is what was measured here, blended with
+ * `0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s, 1)) + 0.2·success + 0.1·affinity`, and 0.1 more when somebody whose word counts
+ * vouches for it, however many do. Success is what was measured here, blended with
  * what the peer reports while little has been measured.
  */
 export function scoreOf(
-  { load, measured, reportedSuccess, affine }: Rated,
+  { load, measured, reportedSuccess, affine, endorsedBy }: Rated,
   { provenCalls }: Pick<Tunables, 'provenCalls'>,
 ): number {
   const p50 = measured.p50Ms ?? NEWCOMER_P50_MS
   const own = Math.min(1, measured.calls / provenCalls)
   const success = own * measured.success + (1 - own) * Math.min(reportedSuccess, 1)
-  return 0.4 * (1 - load / 100) + latencyPart(p50) + 0.2 * success + (affine ? 0.1 : 0)
+  return 0.4 * (1 - load / 100) + latencyPart(p50) + 0.2 * success + (affine ? 0.1 : 0) + (endorsedBy ? 0.1 : 0)
 }
 
 const latencyPart = (p50Ms: number): number => 0.3 * (1 - Math.min(p50Ms / 1000, 1))

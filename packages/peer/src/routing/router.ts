@@ -6,6 +6,7 @@ import type { Directory, FindOptions } from '../directory/directory.ts'
 import type { Random } from '../random.ts'
 import type { Breaker } from './breaker.ts'
 import { type Decision, decide } from './decision.ts'
+import type { Endorsers } from './endorsements.ts'
 import type { Ask } from './facts.ts'
 import { allFail, nobody } from './failures.ts'
 import { gather } from './gather.ts'
@@ -52,6 +53,7 @@ export interface RouterOptions {
   readonly measurements: Measurements
   readonly breaker: Pick<Breaker, 'read'>
   readonly intents: IntentMatcher
+  readonly endorsers: Endorsers
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables

@@ -21,6 +21,8 @@ describe('the score, by hand: 0.4·(1 − load/100) + 0.3·(1 − min(p50 / 1 s,
   it.each([
     ['idle, at once, flawless, affine', { affine: true }, 1],
     ['idle, at once, flawless', {}, 0.9],
+    ['idle, at once, flawless, endorsed', { endorsedBy: ['auditor'] }, 1],
+    ['endorsed by two', { endorsedBy: ['auditor', 'owner'] }, 1],
     // 0.4·0.88 + 0.3·0.916 + 0.2·0.996
     ['load 12, p50 84 ms, 99.6 %', { load: 12, measured: proven({ p50Ms: 84, success: 0.996 }) }, 0.826],
     // 0.4·0.5 + 0.3·0.5 + 0.2·0.5

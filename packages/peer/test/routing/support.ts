@@ -11,6 +11,7 @@ export interface Offered {
   input?: unknown
   costLevel?: number
   places?: number
+  p99Ms?: number
   description?: string
   negatives?: readonly string[]
   effects?: CapabilityEntry['effects']
@@ -22,6 +23,7 @@ export function capabilityEntry({
   input = {},
   costLevel,
   places,
+  p99Ms,
   description = name,
   negatives = [],
   effects = 'none',
@@ -38,6 +40,7 @@ export function capabilityEntry({
     constraints: {
       ...(costLevel === undefined ? {} : { cost_level: costLevel }),
       ...(places === undefined ? {} : { max_concurrency: places }),
+      ...(p99Ms === undefined ? {} : { p99_ms: p99Ms }),
     },
     negative_capabilities: negatives,
   }
