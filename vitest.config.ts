@@ -17,6 +17,7 @@ const LONGEST = [
   '/processes/processes',
   '/simulation/durable/durable',
   '/processes/cycles',
+  '/processes/shares',
   '/simulation/simulation',
   '/journal/kill',
   '/dev-team/test/interruption',

@@ -1,13 +1,14 @@
 import { capability, createPeer, stopOnSignals } from 'hermes-peer'
 import { z } from 'zod'
-import { SAFE, UNSAFE } from './contracts.ts'
+import { placesOf, SAFE, UNSAFE } from './contracts.ts'
 
 /** One provider in a process of its own; tells its parent how it goes by messages, and ends with it. */
-const { agentId, folder, bootstrap, extra } = JSON.parse(process.argv[2] as string) as {
+const { agentId, folder, bootstrap, extra, places } = JSON.parse(process.argv[2] as string) as {
   agentId: string
   folder: string
   bootstrap: string[]
   extra?: string
+  places?: number
 }
 const say = (message: Record<string, unknown>) => process.connected && process.send?.(message)
 process.on('disconnect', () => process.exit(0))
@@ -35,6 +36,15 @@ if (extra) {
     effects: 'none',
   })
   peer.provide(only, () => ({ by: agentId }))
+}
+if (places) {
+  let running = 0
+  peer.provide(placesOf(places), async ({ ms }) => {
+    const beside = ++running
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    running--
+    return { by: agentId, running: beside }
+  })
 }
 stopOnSignals(peer, { drainMs: 6000 })
 const startedAt = Date.now()

@@ -16,3 +16,13 @@ export const UNSAFE = capability('slow_payment', {
   output,
   effects: 'once',
 })
+
+/** What runs so many times at once. */
+export const placesOf = (maxConcurrency?: number) =>
+  capability('shared_work', {
+    description: 'Waits, then tells who waited, and how many it was waiting for at once.',
+    input: z.object({ ms: z.number() }),
+    output: z.object({ by: z.string(), running: z.number() }),
+    effects: 'none',
+    ...(maxConcurrency === undefined ? {} : { constraints: { maxConcurrency } }),
+  })

@@ -23,10 +23,18 @@ export interface AgentProcess {
   kill(signal: NodeJS.Signals): void
 }
 
+export interface LaunchOptions {
+  readonly bootstrap?: readonly string[]
+  /** Name of a capability that only this agent offers. */
+  readonly extra?: string
+  /** Offers the shared work, so many times at once. */
+  readonly places?: number
+}
+
 /** Agents in processes of their own, in one private folder. Nothing of it is left after `stop`. */
 export interface Fleet {
   readonly folder: string
-  launch(agentId: string, options?: { bootstrap?: readonly string[]; extra?: string }): AgentProcess
+  launch(agentId: string, options?: LaunchOptions): AgentProcess
   stop(): Promise<void>
 }
 
@@ -36,8 +44,8 @@ export async function createFleet(): Promise<Fleet> {
   const agents = new Set<AgentProcess>()
   return {
     folder,
-    launch(agentId, { bootstrap = [], extra } = {}) {
-      const child = fork(script, [JSON.stringify({ agentId, folder, bootstrap, ...(extra ? { extra } : {}) })], {
+    launch(agentId, { bootstrap = [], ...offers } = {}) {
+      const child = fork(script, [JSON.stringify({ agentId, folder, bootstrap, ...offers })], {
         execArgv: [],
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       })
