@@ -43,6 +43,8 @@ export interface Facts {
   readonly bound: boolean
   /** Only with an intent. */
   readonly meaning?: Meaning
+  /** Directories that could not be asked for the capability, and how old the answer is that stands in for theirs, if there is one. */
+  readonly stale?: { readonly sources: readonly string[]; readonly ageMs?: number }
   /** Why its schema does not accept the input, where that was looked at. */
   readonly refusesInput?: string
 }
@@ -118,7 +120,7 @@ function breaks({ recent, measured, reportedSuccess, cost = MIDDLE_COST, load }:
 
 /** Why a usable candidate ranks where it does. */
 export function reasonsFor(facts: Facts): string[] {
-  const { load, measured, places, affine, status, breaker, meaning } = facts
+  const { load, measured, places, affine, status, breaker, meaning, stale } = facts
   const full = places !== undefined && measured.inFlight >= places
   return [
     ...(breaker.state === 'half-open' ? ['breaker half-open: its next call is the probe'] : []),
@@ -132,7 +134,14 @@ export function reasonsFor(facts: Facts): string[] {
     ...(measured.inFlight > 0 && !full ? [`${measured.inFlight} in flight from here`] : []),
     ...(affine ? ['had the last call of this interaction'] : []),
     ...(status === 'suspect' ? ['silent for a while'] : []),
+    ...(stale ? [staleReason(stale)] : []),
   ]
+}
+
+/** That the choice was made from what was known before. */
+export function staleReason({ sources, ageMs }: NonNullable<Facts['stale']>): string {
+  const answer = ageMs === undefined ? '' : `, its answer is ${Math.round(ageMs / 1000)} s old`
+  return `stale: ${sources.join(' and ')} cannot be reached${answer}`
 }
 
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`

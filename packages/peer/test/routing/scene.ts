@@ -22,6 +22,7 @@ export function routing(entries: readonly Entry[], seed: number | string = 1, em
       asked.push({ fresh })
       return entries.filter((one) => agent === undefined || one.agentId === agent)
     },
+    lookup: () => ({ unreachable: [], staleMs: undefined }),
   } as unknown as Directory
   const clock = manualClock()
   const measurements = createMeasurements({ tunables: DEFAULTS, clock })
