@@ -70,6 +70,8 @@ export const DISK_BUILTINS = ['node:fs', 'node:fs/promises', 'node:os']
 /** Where the home folder of the user is, the default of an option, is asked in one place. */
 export const HOME_BUILTIN = { file: 'options.ts', builtin: 'node:os' }
 export const DISK_FOLDERS = ['identity', 'journal', 'manifest', 'network']
+/** Files elsewhere that read one: the directory that is a file. */
+export const DISK_FILES = ['directory/sources/static.ts']
 export const SOCKET_BUILTINS = [
   'node:net',
   'node:tls',

@@ -5,6 +5,7 @@ import {
   CLOCK_AND_CHANCE,
   CONTRACTS,
   DISK_BUILTINS,
+  DISK_FILES,
   DISK_FOLDERS,
   ENCODINGS,
   EXAMPLE_ARROWS,
@@ -126,7 +127,7 @@ function builtins(file: SourceFile, edge: ImportEdge): string | undefined {
   if (MACHINE.includes(inner) || (inner === HOME_BUILTIN.file && edge.specifier === HOME_BUILTIN.builtin))
     return undefined
   if (SOCKET_BUILTINS.includes(edge.specifier) && folder !== 'network') return 'only network/ opens sockets'
-  if (DISK_BUILTINS.includes(edge.specifier) && !DISK_FOLDERS.includes(folder ?? '')) {
+  if (DISK_BUILTINS.includes(edge.specifier) && !DISK_FOLDERS.includes(folder ?? '') && !DISK_FILES.includes(inner)) {
     return `only ${DISK_FOLDERS.join('/, ')}/ touch the disk`
   }
   return mayReadTime(inner) ? undefined : chance(edge)

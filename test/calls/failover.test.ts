@@ -146,7 +146,10 @@ describe('F-27 old addresses keep being used', () => {
     const avoidable = failures.filter(({ whileGone }) => !whileGone)
     expect(avoidable.length, JSON.stringify(failures)).toBeLessThanOrEqual(3)
     expect(
-      failures.filter(({ code }) => !/^(NO_CANDIDATE|PEER_UNREACHABLE|DRAINING|CALLER_GONE)$/.test(String(code))),
+      failures.filter(
+        ({ code }) =>
+          !/^(NO_CANDIDATE|DIRECTORY_UNREACHABLE|PEER_UNREACHABLE|DRAINING|CALLER_GONE)$/.test(String(code)),
+      ),
     ).toEqual([])
     expect(caller.balance().inFlight).toBe(0)
     // Dead instances fill no candidate list.

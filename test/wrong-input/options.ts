@@ -1,4 +1,4 @@
-import { createPeer, type PeerOptions } from 'hermes-peer'
+import { createPeer, dhtDirectory, type PeerOptions, redisDirectory, staticDirectory } from 'hermes-peer'
 import type { Case, Edge } from './case.ts'
 
 /** Options that TypeScript would refuse too: JavaScript users and configuration files have no types. */
@@ -103,6 +103,36 @@ export const optionsEdge: Edge = {
       code: 'INVALID_ADDRESS',
     }),
     option('bootstrap', new Array(65).fill('/ip4/127.0.0.1/tcp/1'), 'of 65 addresses', { remedy: /at most 64/ }),
+    option('directories', './agents.yaml', 'that is a path', { remedy: /list/ }),
+    option('directories[0]', ['./agents.yaml'], 'that holds a path', {
+      remedy: /staticDirectory/,
+      run: withOption({ directories: ['./agents.yaml'] }),
+    }),
+    option('directories', new Array(17).fill(dhtDirectory()), 'of 17', { remedy: /at most 16/ }),
+    {
+      name: 'staticDirectory without a path',
+      code: 'INVALID_OPTION',
+      names: /staticDirectory.*path/,
+      run: () => staticDirectory(''),
+    },
+    {
+      name: 'redisDirectory with what is no URL, which is not shown: it may hold a password',
+      code: 'INVALID_OPTION',
+      names: /^redisDirectory: url must be a URL like redis:[^\s]+$/,
+      run: () => redisDirectory('秘密@10.0.0.5'),
+    },
+    {
+      name: 'redisDirectory with the URL of something else',
+      code: 'INVALID_OPTION',
+      names: 'redis://',
+      run: () => redisDirectory('http://10.0.0.5:6379'),
+    },
+    {
+      name: 'redisDirectory with a misspelt option',
+      code: 'INVALID_OPTION',
+      names: 'prefx',
+      run: () => redisDirectory('redis://10.0.0.5', { prefx: 'x' } as never),
+    },
     option('announce', [''], 'that is empty', { code: 'INVALID_ADDRESS' }),
     option('mdns', 'yes', 'that is a text', { remedy: /true or false/ }),
     option('description', 5, 'that is a number'),

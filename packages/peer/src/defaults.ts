@@ -224,6 +224,15 @@ export const DEFAULTS = {
   directoryAgents: 10_000,
   /** Provider look-ups are repeated after this. */
   lookupFreshMs: 30 * SECOND,
+  /** An answer that cannot be had anew is used up to this age: agents move rarely, and a dial tells soon. */
+  lookupStaleMs: 2 * MINUTE,
+  /** While a directory cannot be reached, calls that are served without it look for it at most this often. */
+  lookupRetryMs: 3 * SECOND,
+  /** Found peers dialled at a time by one look-up. One that has not come up after the patience, ms, makes room for the next one. */
+  lookupDials: 20,
+  lookupDialPatienceMs: 500,
+  /** Registrations in directories that forget: renewed each third of it, so that a dead peer is named no longer than this. */
+  directoryLeaseMs: MINUTE,
   /** A look-up ends after this, or at once when enough was found. */
   lookupTimeoutMs: 3 * SECOND,
   /** A manifest asked over a link. */

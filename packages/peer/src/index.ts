@@ -48,6 +48,16 @@ export type { ContextRef } from './context/store.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'
 export type { SendFilter } from './delivery/outbox.ts'
+export { dhtDirectory } from './directory/sources/dht.ts'
+export { type MemoryDirectory, memoryDirectory } from './directory/sources/memory.ts'
+export { type RedisDirectoryOptions, redisDirectory } from './directory/sources/redis.ts'
+export type {
+  DirectoryContext,
+  DirectoryFactory,
+  DirectorySource,
+  Registration,
+} from './directory/sources/source.ts'
+export { staticDirectory } from './directory/sources/static.ts'
 export type { AllowedAgent } from './identity/allow-list.ts'
 export { allowList } from './identity/allow-list.ts'
 export { type EpochStore, fileEpochStore, memoryEpochStore } from './identity/epoch.ts'

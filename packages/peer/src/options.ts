@@ -2,6 +2,8 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { checkName, HermesError } from '@hermes-peer/protocol'
 import { DEFAULTS, STREAM_WINDOW_BYTES, type Tunables } from './defaults.ts'
+import { dhtDirectory } from './directory/sources/dht.ts'
+import type { DirectoryFactory } from './directory/sources/source.ts'
 import type { AllowedAgent } from './identity/allow-list.ts'
 import type { EmbedFunction } from './routing/intent/embedder.ts'
 import type { MessageLogLine } from './telemetry/message-log.ts'
@@ -33,6 +35,11 @@ export interface PeerOptions {
   announce?: readonly string[]
   /** Multiaddrs of peers to join the network through. */
   bootstrap?: readonly string[]
+  /**
+   * Where this peer writes down what it offers, and looks up who offers what: any of `dhtDirectory()`, `staticDirectory(path)`,
+   * `redisDirectory(url)` and `memoryDirectory()`, asked at the same time. Default: the DHT alone; what is listed replaces it.
+   */
+  directories?: readonly DirectoryFactory[]
   /** Also find peers in the local network by mDNS. Default false. */
   mdns?: boolean
   /** The private folder. Default `~/.hermes-peer`. */
@@ -62,6 +69,7 @@ export interface Settings {
   readonly listen: readonly string[]
   readonly announce: readonly string[] | undefined
   readonly bootstrap: readonly string[]
+  readonly directories: readonly DirectoryFactory[]
   readonly mdns: boolean
   readonly folder: string
   readonly journal: string | false | undefined
@@ -80,6 +88,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'listen',
   'announce',
   'bootstrap',
+  'directories',
   'mdns',
   'folder',
   'journal',
@@ -106,6 +115,7 @@ export function readOptions(options: PeerOptions): Settings {
     listen: addresses(options, 'listen') ?? ['/ip4/127.0.0.1/tcp/0'],
     announce: addresses(options, 'announce'),
     bootstrap: addresses(options, 'bootstrap') ?? [],
+    directories: directoriesOf(options.directories),
     mdns: boolean(options.mdns, 'mdns'),
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
     journal: options.journal === false ? false : text(options, 'journal', 'must be the path of a folder, or false'),
@@ -159,6 +169,16 @@ function boolean(value: unknown, field: string): boolean {
 function callback<F>(value: unknown, field: string): F | undefined {
   if (value !== undefined && typeof value !== 'function') refuse(field, 'must be a function')
   return value as F | undefined
+}
+
+function directoriesOf(value: unknown): readonly DirectoryFactory[] {
+  if (value === undefined) return [dhtDirectory()]
+  if (!Array.isArray(value) || value.length > 16) refuse('directories', 'must be a list of at most 16 directories')
+  for (const [index, one] of (value as unknown[]).entries()) {
+    if (typeof one !== 'function')
+      refuse(`directories[${index}]`, 'must be made by dhtDirectory(), staticDirectory(path), …')
+  }
+  return [...(value as DirectoryFactory[])]
 }
 
 const ADDRESS = /^\/(ip4|ip6|dns|dns4|dns6|memory)\/[^/\s]+(\/[^/\s]+)*$/

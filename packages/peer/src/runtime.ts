@@ -24,7 +24,7 @@ import { createInbox, type Inbox } from './delivery/inbox.ts'
 import { createOutbox, type Outbox } from './delivery/outbox.ts'
 import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
-import { createPublisher } from './directory/publish.ts'
+import { createSources } from './directory/sources/sources.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
 import { manifestFor } from './forwarding/manifest.ts'
 import { createKeeper } from './link/keeper.ts'
@@ -163,17 +163,18 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const ask = createAskRuntime({ outbox, pending, clock, random })
   const contexts = createContextRuntime({ agentId, clock, random, tunables, ask, directory: () => directory })
   const sessions = createSessionRuntime({ clock, tunables, telemetry, links, ask })
+  const capabilities = (): string[] => server.contracts().map(({ name }) => name)
+  const sources = createSources({ settings, network, ...common, capabilities })
   const directory: Directory = createDirectory({
     agentId,
     ownKey: key.publicKey,
     epoch,
     networkName,
-    network,
+    sources: sources.all,
+    health: sources.health,
     links,
     trust,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     async askManifest(other, signal) {
       const link = links.get(other)
       if (!link) throw new HermesError('PEER_UNREACHABLE', { message: `no link to ${other}` })
@@ -381,7 +382,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const load = server.load()
       const busy = seams.loopUtilization()
       return {
-        capabilities: server.contracts().map(({ name }) => name),
+        capabilities: capabilities(),
         load: 100 * Math.max(load.fullness, busy),
         queueDepth: load.waiting,
         success: server.success(),
@@ -394,8 +395,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const joinThrough = async (address: string): Promise<void> => {
     await links.connect({ addresses: [address], chosen: true })
   }
-
-  const publishCapability = createPublisher({ network, networkName, clock, tunables })
 
   let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
     dedup.sweep()
@@ -421,6 +420,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     contexts,
 
     async start() {
+      await sources.open()
       await journal.open()
       await taskProvider.start()
       await storedEvents.load()
@@ -431,7 +431,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       keeper.start()
       directory.start()
       beacon.start()
-      for (const contract of server.contracts()) publishCapability(contract)
+      sources.registrar.start()
       const ways = [...new Set([...settings.bootstrap, ...opened.neighbours()])].filter(
         (way) => !way.includes(network.peerId),
       )
@@ -458,6 +458,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async stop({ drainMs, hurry }) {
       stopping = true
       withdraw()
+      const withdrawn = sources.registrar.withdraw()
       const announce = () => void beacon.announce('draining').catch(() => undefined)
       const aborted = await drain({
         agentId,
@@ -489,6 +490,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       inbox.close()
       clock.clear(sweeping)
       manifest.stop()
+      await withdrawn.then(() => sources.close())
       await network.stop().finally(() => journal.close())
       telemetry.emit('peer.stopped', { agentId, aborted })
     },
@@ -497,7 +499,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       server.provide(contract, handler)
       taskProvider.capabilityCame(contract.name)
       manifest.renew()
-      publishCapability(contract)
+      sources.registrar.changed()
       void beacon.announce()
     },
 

@@ -3,6 +3,13 @@ export type { ClockOptions, ManualClock } from './clock/manual-clock.ts'
 export { createTimeline, manualClock, type Timeline, type TimelineOptions } from './clock/timeline.ts'
 export { type ChannelCheck, type ChannelPair, channelCompliance, type MakeChannelPair } from './compliance/channel.ts'
 export {
+  type DirectoryCheck,
+  type DirectoryHome,
+  type DirectoryMember,
+  directoryCompliance,
+  type MakeDirectoryHome,
+} from './compliance/directory.ts'
+export {
   type JournalCheck,
   type JournalHome,
   journalCompliance,

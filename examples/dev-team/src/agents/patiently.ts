@@ -6,6 +6,7 @@ const MAX_REPEATS = 5
 const PAUSE_MS = 250
 const REPEATABLE: ReadonlySet<string> = new Set([
   'BUSY',
+  'DIRECTORY_UNREACHABLE',
   'DRAINING',
   'NO_CANDIDATE',
   'PEER_UNREACHABLE',

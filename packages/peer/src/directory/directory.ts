@@ -7,7 +7,6 @@ import {
   openManifest,
   type PublicKey,
   peerIdOf,
-  providerCid,
 } from '@hermes-peer/protocol'
 import { LRUCache } from 'lru-cache'
 import type { WatchChange } from '../api.ts'
@@ -16,26 +15,31 @@ import type { Tunables } from '../defaults.ts'
 import type { Trust } from '../identity/trust.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
-import type { Network, Verdict } from '../network/network.ts'
+import type { FoundPeer, Verdict } from '../network/network.ts'
 import type { Query } from '../routing/query.ts'
-import { onAbort, withSignal } from '../signals.ts'
+import { withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Entry, newEntry, offered } from './entry.ts'
-import { createLookups } from './lookups.ts'
+import { createLookups, type LookupState } from './lookups.ts'
 import { askAll } from './manifests.ts'
+import type { SourceHealth } from './sources/health.ts'
+import type { DirectorySource } from './sources/source.ts'
 import { createWatchers, matches, type Watchers } from './watchers.ts'
 
 export type { Entry } from './entry.ts'
 
-/** Who can do what: what links, presence and the DHT have told, by agent. */
+/** Who can do what: what links, presence and the sources (DHT, file, Redis) have told, by agent. */
 export interface Directory {
   get(agentId: string): Entry | undefined
   all(): Iterable<Entry>
   /**
-   * Agents that may serve a query, looked up in the DHT when too little is known. Manifests that are not at hand are fetched, and
-   * waited for only while no agent is described that could serve it, or if all of them are wanted (`complete`).
+   * Agents that may serve a query, looked up in the sources when too little is known. Manifests that are not at hand are fetched, and
+   * waited for only while no agent is described that could serve it, or if all of them are wanted (`complete`). Rejects with
+   * `DIRECTORY_UNREACHABLE` when nobody usable is known, a source cannot be asked, and what it last said is too old.
    */
   find(query: Query, options: FindOptions): Promise<readonly Entry[]>
+  /** What the last look-up of a capability came to. */
+  lookup(capability: string): LookupState
   /**
    * A link to a known agent, dialled when there is none. A failed dial makes its addresses suspect: they are looked up again once
    * within the call. Rejects with `PEER_UNREACHABLE` or a code of the handshake.
@@ -56,7 +60,7 @@ export interface Directory {
 
 export interface FindOptions {
   readonly signal: AbortSignal
-  /** Asks the DHT again, however fresh its last answer. */
+  /** Asks the sources again, however fresh their last answer. */
   readonly fresh?: boolean
   readonly complete?: boolean
 }
@@ -66,7 +70,8 @@ export interface DirectoryOptions {
   readonly ownKey: PublicKey
   readonly epoch: number
   readonly networkName: string
-  readonly network: Network
+  readonly sources: readonly DirectorySource[]
+  readonly health: SourceHealth
   readonly links: Links
   readonly trust: Trust
   readonly clock: Clock
@@ -110,7 +115,10 @@ class AgentDirectory implements Directory {
     this.#lookups = createLookups({
       clock: options.clock,
       tunables: options.tunables,
-      search: (capability, signal) => this.#search(capability, signal),
+      telemetry: options.telemetry,
+      sources: options.sources,
+      health: options.health,
+      meet: (peer, signal) => this.#meet(peer, signal),
     })
   }
 
@@ -149,10 +157,9 @@ class AgentDirectory implements Directory {
         found = this.#matching(query)
       }
     }
-    if (agent && found.length === 0) {
-      const entry = this.#entries.get(agent)
-      return entry ? [entry] : []
-    }
+    const known = agent === undefined ? undefined : this.#entries.get(agent)
+    if (known && found.length === 0) return [known]
+    if (capability) this.#demandAnswer(capability, found)
     const undescribed = found.filter(({ manifest, status }) => !manifest && status !== 'offline')
     if (undescribed.length > 0) {
       const { clock, tunables } = this.#options
@@ -164,6 +171,10 @@ class AgentDirectory implements Directory {
       if (everybody || !able || options.complete) await asked
     }
     return found
+  }
+
+  lookup(capability: string): LookupState {
+    return this.#lookups.state(capability)
   }
 
   async reach(agentId: string, signal?: AbortSignal): Promise<Link> {
@@ -307,45 +318,40 @@ class AgentDirectory implements Directory {
     else this.#status(entry, 'offline')
   }
 
-  /** Looks in the DHT; everyone found is linked to, as only a handshake tells which agent that is. */
-  async #search(capability: string, signal: AbortSignal): Promise<void> {
-    const { network, networkName, links } = this.#options
-    const dials: Promise<unknown>[] = []
-    for await (const { peerId, addresses } of network.findProviders(providerCid(networkName, capability), { signal })) {
-      dials.push(
-        links.connect({ peerId, addresses }, signal).then(
-          (link) => {
-            const entry = this.#entries.get(link.remote.agentId)
-            if (entry && addresses.length > 0 && entry.status !== 'online') entry.addresses = addresses
-          },
-          () => undefined,
-        ),
-      )
-      if (dials.length >= 20) break
-    }
-    await Promise.all(dials)
+  /** Nobody usable is known, and it cannot be said that nobody offers it. */
+  #demandAnswer(capability: string, found: readonly Entry[]): void {
+    if (found.some(({ status }) => status === 'online' || status === 'suspect')) return
+    const { unreachable, staleMs } = this.#lookups.state(capability)
+    if (unreachable.length === 0 || staleMs !== undefined) return
+    const known = found.map(({ agentId, status }) => `${agentId} is ${status}`)
+    throw new HermesError('DIRECTORY_UNREACHABLE', {
+      message: [
+        `who offers ${capability} cannot be looked up: ${unreachable.map(({ source, reason }) => `${source}: ${reason}`).join('; ')}`,
+        ...known,
+      ].join('; '),
+      details: { sources: unreachable },
+    })
   }
 
-  /** Addresses that the DHT has of an agent that could not be dialled. */
+  async #meet({ peerId, addresses }: FoundPeer, signal: AbortSignal): Promise<boolean> {
+    try {
+      const link = await this.#options.links.connect({ peerId, addresses }, signal)
+      const entry = this.#entries.get(link.remote.agentId)
+      if (entry && addresses.length > 0 && entry.status !== 'online') entry.addresses = addresses
+      // Only this tells whether it offers what was looked for.
+      await withSignal(this.manifest(link.remote.agentId), signal).catch(() => undefined)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Addresses that a source has of an agent that could not be dialled. */
   async #renew(entry: Entry, signal: AbortSignal | undefined): Promise<readonly string[]> {
-    const { network, networkName, clock, tunables } = this.#options
     const capability = offered(entry)[0]
     if (!capability) return []
-    const stop = new AbortController()
-    const timer = clock.after(tunables.lookupTimeoutMs, () => stop.abort())
-    const release = signal && onAbort(signal, () => stop.abort())
-    try {
-      for await (const peer of network.findProviders(providerCid(networkName, capability), { signal: stop.signal })) {
-        if (peer.peerId !== entry.peerId || peer.addresses.length === 0) continue
-        entry.addresses = peer.addresses
-        return peer.addresses
-      }
-    } catch {
-      // The DHT is a hint: without it what presence told stays.
-    } finally {
-      clock.clear(timer)
-      release?.()
-    }
+    const found = await this.#lookups.locate(entry, capability, signal)
+    if (found.length > 0) entry.addresses = found
     return entry.addresses
   }
 

@@ -35,7 +35,10 @@ export interface Network {
   /** Announces in the DHT that this peer provides `cid` (binary CID), and keeps announcing it until `unprovide`. */
   provide(cid: Uint8Array, options: { signal: AbortSignal }): Promise<void>
   unprovide(cid: Uint8Array): Promise<void>
-  /** Peers that say they provide `cid`, as they are found; never includes this peer itself. A hint only: nothing in it is proven. */
+  /**
+   * Peers that say they provide `cid`, as they are found; never includes this peer itself. A hint only: nothing in it is proven.
+   * Rejects with `DIRECTORY_UNREACHABLE` when it ends, also by the signal, before any other peer has answered.
+   */
   findProviders(cid: Uint8Array, options: { signal: AbortSignal }): AsyncIterable<FoundPeer>
 
   /**
@@ -60,6 +63,8 @@ export interface DialTarget {
 export interface FoundPeer {
   peerId: string
   addresses: readonly string[]
+  /** The peer whose word that is, where one is known. */
+  toldBy?: string
 }
 
 export interface Gossip {

@@ -1,6 +1,6 @@
 import { HermesError } from '@hermes-peer/protocol'
 import type { Random } from '../random.ts'
-import { type Ask, type Facts, leftOut, misfit, reasonsFor } from './facts.ts'
+import { type Ask, type Facts, leftOut, misfit, reasonsFor, staleReason } from './facts.ts'
 import type { Candidate } from './query.ts'
 import { order, type Scored, scoreOf } from './rank.ts'
 import type { Chosen, DecisionRecord, DecisionTunables } from './record.ts'
@@ -72,7 +72,8 @@ function candidateOf(facts: Facts, score: number, left?: string): Candidate {
     usable: left === undefined,
     // Put into words only when somebody reads them: this runs for every candidate of every call.
     get reasons() {
-      return left === undefined ? reasonsFor(facts) : [left]
+      if (left === undefined) return reasonsFor(facts)
+      return facts.stale ? [left, staleReason(facts.stale)] : [left]
     },
     load,
     p50Ms: measured.p50Ms,
@@ -81,6 +82,7 @@ function candidateOf(facts: Facts, score: number, left?: string): Candidate {
     near: meaning?.near,
     labels,
     status,
+    stale: facts.stale !== undefined,
   }
 }
 

@@ -47,6 +47,8 @@ export interface Facts {
   readonly bound: boolean
   /** Only with an intent. */
   readonly meaning?: Meaning
+  /** Directories that could not be asked for the capability, and how old the answer is that stands in for theirs, if there is one. */
+  readonly stale?: { readonly sources: readonly string[]; readonly ageMs?: number }
   /** Why its schema does not accept the input, where that was looked at. */
   readonly refusesInput?: string
 }
@@ -126,7 +128,7 @@ function breaks(facts: Facts, sla: Sla): string | undefined {
 
 /** Why a usable candidate ranks where it does. */
 export function reasonsFor(facts: Facts): string[] {
-  const { load, measured, places, affine, status, breaker, meaning, endorsedBy } = facts
+  const { load, measured, places, affine, status, breaker, meaning, endorsedBy, stale } = facts
   const full = places !== undefined && measured.inFlight >= places
   return [
     ...(breaker.state === 'half-open' ? ['breaker half-open: its next call is the probe'] : []),
@@ -141,7 +143,14 @@ export function reasonsFor(facts: Facts): string[] {
     ...(affine ? ['had the last call of this interaction'] : []),
     ...(endorsedBy ? [`endorsed by ${endorsedBy.join(', ')}`] : []),
     ...(status === 'suspect' ? ['silent for a while'] : []),
+    ...(stale ? [staleReason(stale)] : []),
   ]
+}
+
+/** That the choice was made from what was known before. */
+export function staleReason({ sources, ageMs }: NonNullable<Facts['stale']>): string {
+  const answer = ageMs === undefined ? '' : `, its answer is ${Math.round(ageMs / 1000)} s old`
+  return `stale: ${sources.join(' and ')} cannot be reached${answer}`
 }
 
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`

@@ -36,15 +36,27 @@ const MOST_FAR = 20
 export async function gather(need: Need, how: FindOptions, options: GatherOptions): Promise<readonly Facts[]> {
   const entries = await options.directory.find(need, how)
   const pairs = entries.flatMap((entry) => pairsOf(entry, need))
-  if (need.intent === undefined) return pairs.map((pair) => factsOf(pair, need, undefined, options))
+  const about = { ...options, stale: staleness(need, options.directory) }
+  if (need.intent === undefined) return pairs.map((pair) => factsOf(pair, need, undefined, about))
   const meant = await meaningsOf(pairs, need.intent, need, how.signal, options)
-  const facts = pairs.map((pair, index) => factsOf(pair, need, meant[index], options))
+  const facts = pairs.map((pair, index) => factsOf(pair, need, meant[index], about))
   if (need.capability !== undefined) return facts
   // Everything that everybody offers was asked about: what has nothing to do with the wish is no news.
   const near = facts.filter(({ meaning }) => meaning && meaning.near > 0)
   const nearest = near.toSorted((a, b) => (b.meaning?.near ?? 0) - (a.meaning?.near ?? 0))
   const far = nearest.filter((one) => misfit(one, need) !== undefined).slice(0, MOST_FAR)
   return nearest.filter((one) => far.includes(one) || misfit(one, need) === undefined)
+}
+
+/** Which directories could not be asked lately, so that others may offer it too, or these not any more. */
+function staleness({ capability }: Need, directory: Directory): Facts['stale'] {
+  if (capability === undefined) return undefined
+  const { unreachable, staleMs } = directory.lookup(capability)
+  if (unreachable.length === 0) return undefined
+  return {
+    sources: unreachable.map(({ source }) => source),
+    ...(staleMs === undefined ? {} : { ageMs: Math.round(staleMs) }),
+  }
 }
 
 function pairsOf(entry: Entry, { capability, intent }: Need): Pair[] {
@@ -86,7 +98,16 @@ function factsOf(
   { entry, capability, described }: Pair,
   need: Need,
   meaning: Facts['meaning'],
-  { agentId, measurements, breaker, clock, acceptsInput, affinity, endorsers }: GatherOptions,
+  {
+    agentId,
+    measurements,
+    breaker,
+    clock,
+    acceptsInput,
+    affinity,
+    endorsers,
+    stale,
+  }: GatherOptions & { readonly stale: Facts['stale'] | undefined },
 ): Facts {
   const name = capability ?? ''
   const last = need.correlationId === undefined ? undefined : affinity(need.correlationId)
@@ -114,6 +135,7 @@ function factsOf(
     affine,
     bound: affine && last.plan,
     ...(meaning === undefined ? {} : { meaning }),
+    ...(stale === undefined ? {} : { stale }),
   }
   // The dearest look comes last, and only at who passes all others that tell whether it is the right one.
   if (!need.input || !described || misfit(facts, need) !== undefined) return facts

@@ -50,5 +50,9 @@ export interface Candidate {
   /** How near it is to the intent, 0..1; undefined without one. */
   readonly near: number | undefined
   readonly labels: Readonly<Record<string, string | readonly string[]>>
+  /**
+   * A directory could not be asked for this capability lately: the choice rests on what was known before, and others may offer it too.
+   */
+  readonly stale: boolean
   readonly status: 'online' | 'suspect' | 'offline' | 'draining' | 'unknown'
 }

@@ -38,7 +38,10 @@ export interface ChooseOptions extends FindOptions {
 
 /** Finds who could serve a call, filters, ranks and explains. */
 export interface Router {
-  /** Rejects with `NO_CANDIDATE`, `BREAKER_OPEN` or `CALL_CYCLE` that carry the whole explanation in `details.candidates`. */
+  /**
+   * Rejects with `NO_CANDIDATE`, `BREAKER_OPEN` or `CALL_CYCLE` that carry the whole explanation in `details.candidates`, or with
+   * `DIRECTORY_UNREACHABLE`.
+   */
   choose(need: Need, options: ChooseOptions): Promise<readonly Candidate[]>
   rank(need: Need, options: FindOptions): Promise<Ranking>
   /** The capability as the agent's manifest describes it, if that is known. */

@@ -67,6 +67,11 @@ export interface EventMap {
   'directory.suspect': { agentId: string }
   'directory.offline': { agentId: string }
   'directory.left': { agentId: string }
+  /** A directory cannot be reached, and can again; each told once. */
+  'directory.unreachable': { source: string; reason: string }
+  'directory.reachable': { source: string }
+  /** It could not be asked for a capability, so what it said that long ago stands in. */
+  'directory.stale': { capability: string; source: string; ageMs: number }
   'presence.refused': { code: string; reason: string }
   'presence.sent': { peers: number; state: string }
 

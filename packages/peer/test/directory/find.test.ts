@@ -66,6 +66,33 @@ describe('finding', () => {
     expect(log.lookups).toBe(2)
   })
 
+  it('tells that nobody could be asked from that nobody offers it, and what is known of who did', async () => {
+    const { find, cutOff, setProviders, directory, reachable, manifests, down } = directing()
+    cutOff('it is down')
+    await expect(find({ capability: 'work' })).rejects.toMatchObject({
+      code: 'DIRECTORY_UNREACHABLE',
+      retryable: true,
+      message: 'who offers work cannot be looked up: test: it is down',
+      details: { sources: [{ source: 'test', reason: 'it is down' }] },
+    })
+    cutOff()
+    expect(await find({ capability: 'work' })).toEqual([])
+    reachable.set('a', '/ip4/127.0.0.1/tcp/7')
+    manifests.set('a', manifestOf('a', ['work']))
+    setProviders({ peerId: peerIdNamed('a'), addresses: ['/ip4/127.0.0.1/tcp/7'] })
+    expect(names(await find({ capability: 'work' }))).toEqual(['a'])
+    // It is gone, but what was said of it is not too old: it is dialled again.
+    cutOff('it is down')
+    down('a')
+    expect(names(await find({ capability: 'work' }))).toEqual(['a'])
+    expect(directory.get('a')?.status).toBe('online')
+    expect(directory.lookup('work').staleMs).toBeGreaterThanOrEqual(0)
+    down('a')
+    reachable.clear()
+    expect(names(await find({ capability: 'work' }))).toEqual(['a'])
+    expect(directory.get('a')?.status).toBe('offline')
+  })
+
   it('asks again after 30 s although somebody is known, but does not wait for it', async () => {
     const { find, directory, log, advance, up, manifests } = directing()
     manifests.set('a', manifestOf('a', ['work']))

@@ -13,11 +13,13 @@ import { manualClock } from '@hermes-peer/testkit'
 import type { WatchChange } from '../../src/api.ts'
 import { DEFAULTS, type Tunables } from '../../src/defaults.ts'
 import { createDirectory, type FindOptions } from '../../src/directory/directory.ts'
+import { createSourceHealth } from '../../src/directory/sources/health.ts'
+import type { DirectorySource } from '../../src/directory/sources/source.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
 import type { Trust } from '../../src/identity/trust.ts'
 import type { Link } from '../../src/link/link.ts'
 import type { Links, LinkTarget } from '../../src/link/links.ts'
-import type { FoundPeer, Network } from '../../src/network/network.ts'
+import type { FoundPeer } from '../../src/network/network.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
 import { capabilityEntry } from '../routing/support.ts'
 
@@ -131,17 +133,25 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     },
   } as unknown as Links
 
+  /** What becomes of a question: an answer, unless it is told otherwise. */
+  let outage: string | undefined
+  const source = {
+    name: 'test',
+    leased: true,
+    async *find() {
+      log.lookups++
+      if (outage !== undefined) throw new HermesError('DIRECTORY_UNREACHABLE', { message: outage })
+      yield* found
+    },
+  } as unknown as DirectorySource
+
   const directory = createDirectory({
     agentId: 'me',
     ownKey: keyNamed('me').publicKey,
     epoch: 50,
     networkName: 'default',
-    network: {
-      async *findProviders() {
-        log.lookups++
-        yield* found
-      },
-    } as unknown as Network,
+    sources: [source],
+    health: createSourceHealth(telemetry),
     links,
     trust: options.trust ?? everyone,
     clock,
@@ -193,6 +203,10 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     /** What happens between the question for a manifest and its answer. */
     whileAsking: (what: typeof asking) => {
       asking = what
+    },
+    /** The source cannot be reached for that reason; without one it can. */
+    cutOff: (reason?: string) => {
+      outage = reason
     },
     setProviders: (...peers: FoundPeer[]) => {
       found = peers

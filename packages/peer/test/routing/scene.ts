@@ -28,6 +28,7 @@ export function routing(
       asked.push({ fresh })
       return entries.filter((one) => agent === undefined || one.agentId === agent)
     },
+    lookup: () => ({ unreachable: [], staleMs: undefined }),
   } as unknown as Directory
   const clock = manualClock()
   const measurements = createMeasurements({ tunables: DEFAULTS, clock })

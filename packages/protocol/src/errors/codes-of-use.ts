@@ -108,6 +108,13 @@ export const CODES_OF_USE = {
     'See the list of agents that were considered and why each was left out.',
     LOCAL,
   ),
+  DIRECTORY_UNREACHABLE: row(
+    'network',
+    true,
+    'No directory could be asked, so whether anybody offers this is not known.',
+    'Look at the reason of each directory; the same question works again once one of them answers.',
+    LOCAL,
+  ),
   EMBEDDING_FAILED: row(
     'llm',
     true,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { HermesError, isHermesError } from '@hermes-peer/protocol'
 import type { FoundPeer } from 'hermes-peer'
 import { type Answers, createAnswers } from './answers.ts'
 import type { Fabric } from './fabric.ts'
@@ -38,6 +39,14 @@ interface Member {
   readonly waiting: Set<() => void>
 }
 
+/** What one peer said in a look-up. */
+interface Told {
+  readonly from: string
+  /** It answered; nothing else is said by one that did not. */
+  readonly reached: boolean
+  readonly providers: readonly Provider[]
+}
+
 class MemoryDht implements Dht {
   readonly #fabric: Fabric
   readonly #members = new Map<Host, Member>()
@@ -64,22 +73,31 @@ class MemoryDht implements Dht {
   }
 
   async *find(host: Host, cid: Uint8Array, signal: AbortSignal): AsyncGenerator<FoundPeer, void> {
-    await this.#hasPeers(host, signal)
+    await this.#hasPeers(host, signal).catch((cause: unknown) => {
+      throw nobodyAnswered(cause)
+    })
     const key = keyOf(cid)
     const known = new Set([host.peerId])
     const answers = this.#ask(host, key, signal)
+    let answered = false
+    let fault: unknown
     try {
       for (let answer = await answers.next(); answer; answer = await answers.next()) {
-        for (const { peerId, addresses } of answer) {
+        if (answer.from !== host.peerId) answered ||= answer.reached
+        for (const { peerId, addresses } of answer.providers) {
           if (known.has(peerId)) continue
           known.add(peerId)
+          answered = true
           host.learn(peerId, addresses)
-          yield { peerId, addresses: [...addresses] }
+          yield { peerId, addresses: [...addresses], toldBy: answer.from }
         }
       }
+    } catch (error) {
+      fault = error
     } finally {
       answers.stop()
     }
+    if (!answered) throw nobodyAnswered(fault)
   }
 
   gained(host: Host): void {
@@ -131,13 +149,18 @@ class MemoryDht implements Dht {
   }
 
   /** Asks itself, then the keepers; each answer comes when it would. */
-  #ask(host: Host, key: string, signal: AbortSignal): Answers<readonly Provider[]> {
+  #ask(host: Host, key: string, signal: AbortSignal): Answers<Told> {
     const { timeline } = this.#fabric
-    const answers = createAnswers<readonly Provider[]>(signal)
-    answers.expect(timeline.schedule(0, () => answers.add(this.#member(host).records.get(key))))
+    const answers = createAnswers<Told>(signal)
+    const told = (by: Host, reached: boolean): Told => ({
+      from: by.peerId,
+      reached,
+      providers: reached ? this.#member(by).records.get(key) : [],
+    })
+    answers.expect(timeline.schedule(0, () => answers.add(told(host, true))))
     for (const [index, keeper] of this.#keepers(host, key).entries()) {
       const cancel = timeline.schedule(this.#delay(host, keeper, index), () => {
-        answers.add(this.#reaches(host, keeper) ? this.#member(keeper).records.get(key) : [])
+        answers.add(told(keeper, this.#reaches(host, keeper)))
       })
       answers.expect(cancel)
     }
@@ -196,6 +219,15 @@ class MemoryDht implements Dht {
       })
     }
   }
+}
+
+function nobodyAnswered(cause: unknown): HermesError {
+  if (isHermesError(cause) && cause.code === 'STOPPED') return cause
+  return new HermesError('DIRECTORY_UNREACHABLE', {
+    message: 'no peer of the DHT has answered',
+    details: { sources: [{ source: 'dht', reason: 'no peer of the DHT has answered' }] },
+    ...(cause === undefined ? {} : { cause }),
+  })
 }
 
 function keyOf(cid: Uint8Array): string {

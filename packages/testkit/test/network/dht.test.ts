@@ -25,7 +25,9 @@ describe('the DHT', () => {
     await timeline.runUntil(peer('a').provide(CID, patient))
     expect(timeline.now()).toBeGreaterThan(began)
     const found = await timeline.runUntil(find(peer('b')))
-    expect(found).toEqual([{ peerId: peer('a').peerId, addresses: peer('a').addresses() }])
+    expect(found).toEqual([
+      { peerId: peer('a').peerId, addresses: peer('a').addresses(), toldBy: expect.stringMatching(/^12D3/) },
+    ])
     await timeline.runUntil(peer('b').open({ peerId: peer('a').peerId, addresses: [] }, ECHO, patient))
   })
 
@@ -53,7 +55,7 @@ describe('the DHT', () => {
     expect(await timeline.runUntil(find(peer('b')))).toHaveLength(1)
   })
 
-  it('ends with the reason of the signal', async () => {
+  it('ends with the signal, and says that nobody was there to ask', async () => {
     const { peer, timeline } = await worldOf('a')
     const enough = new Error('enough')
     const controller = new AbortController()
@@ -61,8 +63,10 @@ describe('the DHT', () => {
     timeline.schedule(100, () => controller.abort(enough))
     for (const one of pending) one.catch(() => {})
     await timeline.advance('1s')
-    for (const one of pending) await expect(one).rejects.toBe(enough)
-    await expect(find(peer('a'), controller.signal)).rejects.toBe(enough)
+    await expect(pending[0]).rejects.toBe(enough)
+    const nobody = { code: 'DIRECTORY_UNREACHABLE', cause: enough }
+    await expect(pending[1]).rejects.toMatchObject(nobody)
+    await expect(find(peer('a'), controller.signal)).rejects.toMatchObject(nobody)
   })
 
   it('still finds the dead until their record expires after 15 min', async () => {
@@ -104,7 +108,9 @@ describe('the DHT', () => {
     await timeline.runUntil(peer('a').provide(CID, patient))
     const controller = new AbortController()
     timeline.schedule(2_000, () => controller.abort(new Error('gave up')))
-    await expect(timeline.runUntil(find(peer('b'), controller.signal))).rejects.toThrow('gave up')
+    await expect(timeline.runUntil(find(peer('b'), controller.signal))).rejects.toMatchObject({
+      code: 'DIRECTORY_UNREACHABLE',
+    })
     world.faults.heal()
     expect(await timeline.runUntil(find(peer('b')))).toHaveLength(1)
   })

@@ -1,5 +1,5 @@
 import { HermesError } from '@hermes-peer/protocol'
-import type { KadDHT } from '@libp2p/kad-dht'
+import type { KadDHT, QueryEvent } from '@libp2p/kad-dht'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { CID } from 'multiformats/cid'
 import type { FoundPeer } from '../network.ts'
@@ -8,6 +8,9 @@ import { type Deadline, deadline, untilAborted } from './signals.ts'
 
 /** Announcements that one peer keeps up: far more capabilities than one agent has. */
 const MAX_ANNOUNCED = 4096
+/** Peers taken of one look-up, and of what one peer tells in it: nobody may fill it with inventions. */
+const MAX_FOUND = 200
+const MAX_TOLD = 20
 /** Addresses taken of one found peer. */
 const MAX_ADDRESSES = 16
 /** The DHT gains its first peers in bursts; announcements wait for the burst to end. */
@@ -96,29 +99,40 @@ class DhtProviders implements Providers {
   async *find(bytes: Uint8Array, signal: AbortSignal): AsyncIterable<FoundPeer> {
     const cid = parseCid(bytes)
     const limit = deadline({ parents: [signal, this.#options.life] })
-    const events = this.#options.dht.findProviders(cid, { signal: limit.signal })[Symbol.asyncIterator]()
-    const seen = new Set([this.#options.ownPeerId])
+    const { dht, ownPeerId, life } = this.#options
+    const events = findMany(dht, cid, limit.signal)[Symbol.asyncIterator]()
+    /** By peer; bounded by MAX_FOUND. */
+    const seen = new Set([ownPeerId])
+    let answered = false
+    let fault: unknown
     try {
-      while (!limit.signal.aborted) {
-        const event = await untilAborted(events.next(), limit.signal)
-        if (event.done === true) return
-        if (event.value.name !== 'PROVIDER') continue
-        for (const { id, multiaddrs } of event.value.providers) {
+      while (!limit.signal.aborted && seen.size <= MAX_FOUND) {
+        const { done, value: event } = await untilAborted(events.next(), limit.signal)
+        if (done === true) break
+        // Its own table is told as an answer too.
+        if (event.name === 'PEER_RESPONSE' && !isSelf(event.from, ownPeerId)) answered = true
+        if (event.name !== 'PROVIDER') continue
+        const toldBy = event.from.toString()
+        let told = 0
+        for (const { id, multiaddrs } of event.providers) {
           const peerId = id.toString()
           if (seen.has(peerId)) continue
+          if (told++ >= MAX_TOLD) break
           seen.add(peerId)
-          yield { peerId, addresses: textsOf(multiaddrs, peerId) }
+          answered = true
+          yield { peerId, addresses: textsOf(multiaddrs, peerId), toldBy }
         }
       }
     } catch (error) {
-      // An empty routing table ends by the signal, with what was found so far: nothing.
-      if (!limit.signal.aborted) throw HermesError.from(error, 'PEER_UNREACHABLE')
+      fault = error
     } finally {
       limit.abort()
       limit.clear()
       // It may hang in a request; the signal ends that, and nobody has to wait for it.
       void Promise.resolve(events.return?.()).catch(() => undefined)
     }
+    if (life.aborted) throw new HermesError('STOPPED')
+    if (!answered) throw nobodyAnswered(fault)
   }
 
   routable(): void {
@@ -177,6 +191,33 @@ class DhtProviders implements Providers {
 /** An address is often known twice, with and without its peer id. */
 const textsOf = (addresses: readonly Multiaddr[], peerId: string): string[] =>
   [...new Set(addresses.map((address) => withPeerId(address, peerId).toString()))].slice(0, MAX_ADDRESSES)
+
+const isSelf = (from: { toString(): string }, own: string): boolean => from.toString() === own
+
+function nobodyAnswered(cause: unknown): HermesError {
+  return new HermesError('DIRECTORY_UNREACHABLE', {
+    message: 'no peer of the DHT has answered',
+    details: { sources: [{ source: 'dht', reason: 'no peer of the DHT has answered' }] },
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+/**
+ * kad-dht ends a look-up with the 20th provider, so that one peer which invents 20 would hide all others. The number comes from the
+ * size of its buckets, which here is another one for this query only; where it is not where it used to be, 20 remain.
+ */
+function findMany(dht: KadDHT, cid: CID, signal: AbortSignal): AsyncIterable<QueryEvent> {
+  const routing = (dht as Partial<WithRouting>).contentRouting
+  if (typeof routing?.findProviders !== 'function') return dht.findProviders(cid, { signal })
+  const patient: WithRouting['contentRouting'] = Object.create(routing, {
+    routingTable: { value: { kBucketSize: MAX_FOUND } },
+  })
+  return patient.findProviders(cid, { signal })
+}
+
+interface WithRouting {
+  readonly contentRouting: { findProviders(cid: CID, options: { signal: AbortSignal }): AsyncIterable<QueryEvent> }
+}
 
 const waits = (entry: Announcement): boolean => entry.reached === 0 && entry.running.size === 0
 
