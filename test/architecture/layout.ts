@@ -30,6 +30,7 @@ export const STAGES: readonly string[] = [
  */
 export const BESIDE: Readonly<Record<string, readonly string[]>> = {
   identity: [],
+  policy: [],
   telemetry: [],
   journal: [],
   sessions: [],
@@ -68,7 +69,7 @@ export const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:module', 'node
 export const DISK_BUILTINS = ['node:fs', 'node:fs/promises', 'node:os']
 /** Where the home folder of the user is, the default of an option, is asked in one place. */
 export const HOME_BUILTIN = { file: 'options.ts', builtin: 'node:os' }
-export const DISK_FOLDERS = ['identity', 'journal', 'network']
+export const DISK_FOLDERS = ['identity', 'journal', 'network', 'policy']
 export const SOCKET_BUILTINS = [
   'node:net',
   'node:tls',

@@ -1,4 +1,4 @@
-import { type Capability, fromBase64url, HermesError, isHermesError, LIMITS, toBase64url } from '@hermes-peer/protocol'
+import { type Capability, fromBase64url, HermesError, LIMITS, toBase64url } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
 import { drain } from './calls/drain.ts'
@@ -27,6 +27,7 @@ import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.
 import { createPublisher } from './directory/publish.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
 import { manifestFor } from './forwarding/manifest.ts'
+import { joinWays } from './join-ways.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
 import { createReconnector } from './link/reconnect.ts'
@@ -36,6 +37,7 @@ import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import type { Outside } from './outside.ts'
 import { createOwnManifest } from './own-manifest.ts'
+import type { RunningPolicy } from './policy/open.ts'
 import { createBreaker } from './routing/breaker.ts'
 import { createIntents } from './routing/intent/intents.ts'
 import { createMeasurements } from './routing/measure.ts'
@@ -49,6 +51,7 @@ export interface RuntimeOptions {
   readonly settings: Settings
   readonly seams: Seams
   readonly opened: Opened
+  readonly policy: RunningPolicy
   readonly telemetry: Telemetry
   readonly ledger: Ledger
   readonly provided: ReadonlyMap<string, { contract: Capability; handler: Provided['handler'] }>
@@ -70,6 +73,7 @@ export interface Runtime {
   readonly tasks: Tasks
   readonly sessions: SessionRuntime
   readonly contexts: ContextRuntime
+  readonly policy: RunningPolicy
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -78,7 +82,7 @@ export interface Runtime {
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
+  const { settings, seams, opened, policy, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
   const { clock, random, keys } = seams
   const common = { clock, random, tunables, telemetry }
@@ -205,6 +209,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     tunables,
     telemetry,
+    policy: policy.serve,
     forwarding: () => forwarding,
     pull: contexts.pull,
     provided: (name) => server.provided(name),
@@ -247,6 +252,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ...common,
     maxEnvelopeBytes,
     handedTasks: taskProvider.handed,
+    policy: policy.call,
     rank: (need, how) => router.rank(need, how),
   })
   const server = createServer({
@@ -263,12 +269,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     submitted: (incoming) => taskProvider.submitted(incoming),
     large: () => streaming.large,
     storedEvents,
+    policy: policy.serve,
     event: receiveEvents({ telemetry, deliver }),
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
   const intents = createIntents({ embed: settings.embed, clock, tunables, telemetry })
-  const router = createRouter({ agentId, directory, measurements, breaker, intents, clock, random, tunables })
+  const choice = { agentId, directory, measurements, breaker, intents, policy: policy.call, clock, random, tunables }
+  const router = createRouter(choice)
   const caller = createCaller({
     links,
     outbox,
@@ -296,6 +304,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     pending,
     links,
     router,
+    policy: policy.call,
     ledger,
     ask,
     ...common,
@@ -388,11 +397,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const publishCapability = createPublisher({ network, networkName, clock, tunables })
 
   let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
-    dedup.sweep()
-    taskProvider.sweep()
-    tasks.sweep()
-    storedEvents.sweep()
-    contexts.store.sweep()
+    for (const one of [dedup, taskProvider, tasks, storedEvents, contexts.store]) one.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
   let [withdraw, stopping] = [(): void => undefined, false]
@@ -409,6 +414,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tasks,
     sessions,
     contexts,
+    policy,
 
     async start() {
       await journal.open()
@@ -422,31 +428,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       directory.start()
       beacon.start()
       for (const contract of server.contracts()) publishCapability(contract)
-      const ways = [...new Set([...settings.bootstrap, ...opened.neighbours()])].filter(
-        (way) => !way.includes(network.peerId),
-      )
       withdraw = opened.announce(network.addresses())
-      await Promise.all(
-        ways.map((way) =>
-          joinThrough(way).catch((error: unknown) => {
-            if (isHermesError(error) && error.code === 'INVALID_ADDRESS') {
-              throw error.with({
-                message: `bootstrap: ${error.message}`,
-                details: { ...error.details, field: 'bootstrap' },
-              })
-            }
-            if (!stopping && settings.bootstrap.includes(way)) reconnector.begin(way, false)
-          }),
-        ),
-      )
+      const absent = (way: string): void => void (stopping || reconnector.begin(way, false))
+      await joinWays({ settings, opened, network, join: joinThrough, absent })
       await tasks.start()
       storedEvents.handOn()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
       telemetry.emit('peer.notice', { text: trust.describe() })
+      policy.start()
     },
 
     async stop({ drainMs, hurry }) {
       stopping = true
+      policy.stop()
       withdraw()
       const announce = () => void beacon.announce('draining').catch(() => undefined)
       const aborted = await drain({
@@ -491,6 +485,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       void beacon.announce()
     },
 
-    joinTopic: createTopics({ networkName, network, receiveBroadcast, directory, telemetry, deliver }),
+    joinTopic: createTopics({
+      networkName,
+      network,
+      receiveBroadcast,
+      directory,
+      telemetry,
+      policy: policy.serve,
+      deliver,
+    }),
   }
 }

@@ -1,6 +1,7 @@
 import type { CapabilityEntry } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Directory, Entry, FindOptions } from '../directory/directory.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Breaker } from './breaker.ts'
 import { type Facts, misfit } from './facts.ts'
 import type { IntentMatcher } from './intent/matcher.ts'
@@ -16,6 +17,7 @@ export interface GatherOptions {
   readonly clock: Clock
   readonly intents: IntentMatcher
   readonly acceptsInput: SchemaFilter
+  readonly policy: CallGuard
   /** Whom the interaction's last call went to. */
   affinity(correlationId: string): { readonly agentId: string; readonly plan: boolean } | undefined
 }
@@ -84,7 +86,7 @@ function factsOf(
   { entry, capability, described }: Pair,
   need: Need,
   meaning: Facts['meaning'],
-  { agentId, measurements, breaker, clock, acceptsInput, affinity }: GatherOptions,
+  { agentId, measurements, breaker, clock, acceptsInput, affinity, policy }: GatherOptions,
 ): Facts {
   const name = capability ?? ''
   const last = need.correlationId === undefined ? undefined : affinity(need.correlationId)
@@ -110,9 +112,13 @@ function factsOf(
     bound: affine && last.plan,
     ...(meaning === undefined ? {} : { meaning }),
   }
+  if (capability === undefined || facts.self || misfit(facts, need) !== undefined) return facts
+  const { input } = need
+  const denied = policy.denies(entry.agentId, capability, input ?? need.handedOn)
+  if (denied !== undefined) return { ...facts, denied }
   // The dearest look comes last, and only at who passes all others that tell whether it is the right one.
-  if (!need.input || !described || misfit(facts, need) !== undefined) return facts
-  const refusesInput = acceptsInput(described, need.input)
+  if (!input || !described) return facts
+  const refusesInput = acceptsInput(described, input)
   return refusesInput === undefined ? facts : { ...facts, refusesInput }
 }
 

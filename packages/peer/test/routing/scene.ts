@@ -2,6 +2,7 @@ import { isHermesError } from '@hermes-peer/protocol'
 import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { DEFAULTS } from '../../src/defaults.ts'
 import type { Directory, Entry } from '../../src/directory/directory.ts'
+import { type CallGuard, NO_POLICY } from '../../src/policy/guard.ts'
 import type { EmbedFunction } from '../../src/routing/intent/embedder.ts'
 import { createIntents } from '../../src/routing/intent/intents.ts'
 import { createMeasurements } from '../../src/routing/measure.ts'
@@ -13,7 +14,12 @@ import { entry } from './support.ts'
 export const signal = new AbortController().signal
 
 /** A router over a directory that knows just these. */
-export function routing(entries: readonly Entry[], seed: number | string = 1, embed?: EmbedFunction) {
+export function routing(
+  entries: readonly Entry[],
+  seed: number | string = 1,
+  embed?: EmbedFunction,
+  policy: CallGuard = NO_POLICY.call,
+) {
   const asked: { fresh: boolean }[] = []
   const directory = {
     all: () => entries,
@@ -36,6 +42,7 @@ export function routing(entries: readonly Entry[], seed: number | string = 1, em
     directory,
     measurements,
     breaker,
+    policy,
     clock,
     random: seededRandom(seed),
     tunables: DEFAULTS,
