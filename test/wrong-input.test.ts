@@ -6,7 +6,15 @@ import { createTeam, PATIENT, temporaryFolder } from './calls/support/team.ts'
 import { add, callOptionsEdge, inputEdge, odd, oddResult, resultEdge } from './wrong-input/calls.ts'
 import { type Case, type Edge, failureOf } from './wrong-input/case.ts'
 import { contractEdge } from './wrong-input/contract.ts'
-import { epochFileEdge, folderEdge, keyFileEdge, listenEdge, pinsEdge, trustFileEdge } from './wrong-input/files.ts'
+import {
+  epochFileEdge,
+  folderEdge,
+  keyFileEdge,
+  listenEdge,
+  pinsEdge,
+  policyFileEdge,
+  trustFileEdge,
+} from './wrong-input/files.ts'
 import { optionsEdge } from './wrong-input/options.ts'
 import { addressEdge, emitEdge, lifecycleEdge, queryEdge } from './wrong-input/reach.ts'
 
@@ -17,6 +25,7 @@ const EDGES: readonly Edge[] = [
   folderEdge,
   trustFileEdge,
   pinsEdge,
+  policyFileEdge,
   listenEdge,
   contractEdge,
   callOptionsEdge,

@@ -31,6 +31,7 @@ export const STAGES: readonly string[] = [
 export const BESIDE: Readonly<Record<string, readonly string[]>> = {
   identity: [],
   manifest: [],
+  policy: [],
   telemetry: [],
   journal: [],
   sessions: [],
@@ -69,7 +70,7 @@ export const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:module', 'node
 export const DISK_BUILTINS = ['node:fs', 'node:fs/promises', 'node:os']
 /** Where the home folder of the user is, the default of an option, is asked in one place. */
 export const HOME_BUILTIN = { file: 'options.ts', builtin: 'node:os' }
-export const DISK_FOLDERS = ['identity', 'journal', 'manifest', 'network']
+export const DISK_FOLDERS = ['identity', 'journal', 'manifest', 'network', 'policy']
 /** Files elsewhere that read one: the directory that is a file. */
 export const DISK_FILES = ['directory/sources/static.ts']
 export const SOCKET_BUILTINS = [

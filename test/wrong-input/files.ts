@@ -269,3 +269,31 @@ export const listenEdge: Edge = {
     }),
   ],
 }
+
+const policyFile = (name: string, content: string | Uint8Array, names: RegExp, more: Partial<Case> = {}): Case => ({
+  name,
+  code: 'INVALID_POLICY',
+  names,
+  run: ({ folder }) => startWith({ policy: fileIn(folder, 'policy.yaml', content) }),
+  ...more,
+})
+
+export const policyFileEdge: Edge = {
+  edge: 'policy file',
+  cases: [
+    policyFile('that is not there', '', /policy: cannot read .*nowhere\.yaml: ENOENT/, {
+      run: ({ folder }) => startWith({ policy: join(folder, 'nowhere.yaml') }),
+      remedy: /path of a file/,
+    }),
+    policyFile('that is a folder', '', /policy: cannot read/, { run: ({ folder }) => startWith({ policy: folder }) }),
+    policyFile('with nothing in it', '', /policy\.yaml: is empty/, { remedy: /serve: \[\]/ }),
+    policyFile('in UTF-16', Buffer.from('\uFEFFserve: []', 'utf16le'), /policy\.yaml: is not UTF-8/, {
+      remedy: /UTF-16/,
+    }),
+    policyFile('with a tab', 'serve:\n\t- principal: pm', /policy\.yaml:\d: .*YAML/),
+    policyFile('of Chinese text', '谁可以用什么', /policy\.yaml:1: the policy must be an object/),
+    policyFile('in Chinese names', '服务: []', /policy\.yaml:1: .*"服务".*not known/),
+    policyFile('cut off in the middle of a rule', 'serve:\n  - principal: pm\n    capab', /policy\.yaml:\d/),
+    policyFile('over 1 MiB', `serve: []\n#${'长'.repeat(400_000)}`, /1200\d\d\d bytes, the limit is 1048576/),
+  ],
+}

@@ -74,6 +74,22 @@ export const optionsEdge: Edge = {
       run: withOption({ preset: 'server' }),
       remedy: /allow/,
     }),
+    option('policy', undefined, 'missing for the server preset', {
+      run: withOption({ preset: 'server', trust: { allow: [] } }),
+      remedy: /policy: "\.\/policy\.yaml"/,
+    }),
+    option('policy', '', 'that is empty', { remedy: /path or an object/ }),
+    option('policy', ['./policy.yaml'], 'that is a list', { remedy: /path of a file, or an object/ }),
+    option('policy', 5, 'that is a number'),
+    option('policy', { serv: [] }, 'with a field that is misspelt', {
+      code: 'INVALID_POLICY',
+      remedy: /version, mode, serve, call/,
+    }),
+    option('policy', { serve: [{ principal: 'pm' }] }, 'with half a rule', {
+      code: 'INVALID_POLICY',
+      names: /serve\[0\]\.capability/,
+      remedy: /missing/,
+    }),
     option('trust', {}, 'that names nothing', { remedy: /allow or pins/ }),
     option('trust.alow', { alow: './x' }, 'misspelt', { remedy: /allow and pins/ }),
     option('trust.allow', { allow: 5 }, 'that is a number', { remedy: /path or a list/ }),

@@ -7,7 +7,7 @@ import type { Seams } from './seams.ts'
 
 /**
  * A peer that is configured but does nothing yet: `provide` what it can do, then `start`.
- * Throws `INVALID_NAME`, `INVALID_OPTION` or `INVALID_ADDRESS` that names the option.
+ * Throws `INVALID_NAME`, `INVALID_OPTION`, `INVALID_POLICY` or `INVALID_ADDRESS` that names the option.
  */
 export function createPeer(options: PeerOptions): Peer {
   return assemblePeer(readOptions(options), machineSeams())

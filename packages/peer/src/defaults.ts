@@ -287,6 +287,11 @@ export const DEFAULTS = {
   breakerOpenMs: 10 * SECOND,
   /** Share of calls that try an agent whose probe is due although others are there: one failure per open time at most. */
   breakerProbeShare: 0.1,
+
+  /** How often the file of a policy is looked at. One that has changed is read at the next look that finds it at rest. */
+  policyLookMs: SECOND,
+  /** Counts kept of who uses what: a hundred bytes for each agent and rule with limits. At the bound `QUOTA_EXCEEDED`. */
+  policyCounts: 50_000,
 } as const
 
 /** The numbers that can be set; each stays a positive number. */

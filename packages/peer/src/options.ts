@@ -5,6 +5,8 @@ import { DEFAULTS, STREAM_WINDOW_BYTES, type Tunables } from './defaults.ts'
 import { dhtDirectory } from './directory/sources/dht.ts'
 import type { DirectoryFactory } from './directory/sources/source.ts'
 import type { AllowedAgent } from './identity/allow-list.ts'
+import type { PolicyDocument } from './policy/document.ts'
+import { type Policy, policyOfObject } from './policy/read.ts'
 import type { EmbedFunction } from './routing/intent/embedder.ts'
 import type { MessageLogLine } from './telemetry/message-log.ts'
 
@@ -23,12 +25,17 @@ export interface PeerOptions {
   network?: string
   /**
    * `local` (default): trusts the agents of this user on this machine through a private folder, listens on loopback only.
-   * `server`: refuses to start without `trust`. `none`: nothing is assumed; without `trust` nobody is admitted.
+   * `server`: refuses to start without `trust` and `policy`. `none`: nothing is assumed; without `trust` nobody is admitted.
    */
   preset?: 'local' | 'server' | 'none'
   /** Path of the key file, made when it does not exist. Default: in the private folder, `<agentId>.pem`. */
   identity?: string
   trust?: TrustOptions
+  /**
+   * Who may use what here, and what this agent may use of whom: the path of a YAML or JSON file, which is followed as it changes, or
+   * the rules themselves. Without it every admitted agent may use every capability; with it, what no rule allows is denied.
+   */
+  policy?: string | PolicyDocument
   /** Multiaddrs to listen on. Default `['/ip4/127.0.0.1/tcp/0']`: any free port. */
   listen?: readonly string[]
   /** Multiaddrs to tell others instead of those listened on. */
@@ -66,6 +73,7 @@ export interface Settings {
   readonly preset: 'local' | 'server' | 'none'
   readonly identity: string | undefined
   readonly trust: TrustOptions | undefined
+  readonly policy: string | Policy | undefined
   readonly listen: readonly string[]
   readonly announce: readonly string[] | undefined
   readonly bootstrap: readonly string[]
@@ -85,6 +93,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'preset',
   'identity',
   'trust',
+  'policy',
   'listen',
   'announce',
   'bootstrap',
@@ -98,7 +107,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'tuning',
 ])
 
-/** Checks once, at the boundary. Throws `INVALID_NAME`, `INVALID_ADDRESS` or `INVALID_OPTION` that names the field. */
+/** Checks once, at the boundary. Throws `INVALID_NAME`, `INVALID_ADDRESS`, `INVALID_POLICY` or `INVALID_OPTION` that names the field. */
 export function readOptions(options: PeerOptions): Settings {
   if (typeof options !== 'object' || options === null) refuse('options', 'must be an object with at least agentId')
   for (const key of Object.keys(options)) {
@@ -112,6 +121,7 @@ export function readOptions(options: PeerOptions): Settings {
     preset,
     identity: text(options, 'identity'),
     trust: trustOf(options.trust),
+    policy: policyOf(options.policy),
     listen: addresses(options, 'listen') ?? ['/ip4/127.0.0.1/tcp/0'],
     announce: addresses(options, 'announce'),
     bootstrap: addresses(options, 'bootstrap') ?? [],
@@ -127,13 +137,20 @@ export function readOptions(options: PeerOptions): Settings {
   if (preset === 'server' && !settings.trust) {
     refuse('trust', 'is missing: the server preset admits only whom you name', 'Give trust: { allow: "./trust.json" }.')
   }
+  if (preset === 'server' && settings.policy === undefined) {
+    refuse(
+      'policy',
+      'is missing: the server preset serves only what a rule allows',
+      'Give policy: "./policy.yaml", or policy: { serve: [{ principal: "*", capability: "*" }] } to allow everything to all who are admitted.',
+    )
+  }
   if (preset === 'local') {
     for (const address of settings.listen) {
       if (!/^\/(ip4\/127\.|ip6\/::1\/|memory\/)/.test(address)) {
         refuse(
           'listen',
           `${address} is not a loopback address, and the local preset listens on loopback only`,
-          'Use preset: "server" (with trust) to listen on a network.',
+          'Use preset: "server" (with trust and policy) to listen on a network.',
         )
       }
     }
@@ -211,6 +228,15 @@ function trustOf(value: unknown): TrustOptions | undefined {
   }
   if (pins !== undefined && (typeof pins !== 'string' || pins === '')) refuse('trust.pins', 'must be a path')
   return value as TrustOptions
+}
+
+function policyOf(value: unknown): string | Policy | undefined {
+  if (value === undefined) return undefined
+  if (typeof value === 'string') return value === '' ? refuse('policy', 'must be a path or an object') : value
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return refuse('policy', 'must be the path of a file, or an object with serve and call')
+  }
+  return policyOfObject(value as PolicyDocument)
 }
 
 function tunablesOf(value: unknown): Tunables {

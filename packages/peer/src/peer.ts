@@ -41,6 +41,7 @@ import { openSession } from './open-session.ts'
 import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
 import { createOutside } from './outside.ts'
+import { openPolicy } from './policy/open.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import type { Seams } from './seams.ts'
@@ -118,11 +119,21 @@ class AgentPeer implements Peer {
 
   async #start(): Promise<this> {
     const opened = await this.#seams.open(this.#settings, (text) => this.#telemetry.emit('peer.notice', { text }))
+    const telemetry = this.#telemetry
+    const { policy: rules, tunables } = this.#settings
+    const policy = await openPolicy({
+      policy: rules,
+      trust: opened.trust,
+      clock: this.#seams.clock,
+      telemetry,
+      tunables,
+    })
     const runtime = createRuntime({
       settings: this.#settings,
       seams: this.#seams,
       opened,
-      telemetry: this.#telemetry,
+      policy,
+      telemetry,
       ledger: this.#ledger,
       provided: this.#provided,
       deliver: (event) => this.#listeners.deliver(event),
@@ -306,9 +317,14 @@ class AgentPeer implements Peer {
     data: unknown,
     options: EmitOptions = {},
   ): Promise<{ peers: number; stored?: boolean }> {
-    const { outbox, network, directory, tasks } = this.#running()
+    const { outbox, network, directory, tasks, policy } = this.#running()
     const { network: networkName, tunables } = this.#settings
-    return emit({ ...this.#seams, outbox, network, directory, tasks, networkName, tunables }, target, data, options)
+    return emit(
+      { ...this.#seams, outbox, network, directory, tasks, policy: policy.call, networkName, tunables },
+      target,
+      data,
+      options,
+    )
   }
 
   onEvent(name: string, receive: (event: ReceivedEvent) => void): () => void {

@@ -1,9 +1,9 @@
-import { type Capability, fromBase64url, HermesError, isHermesError, LIMITS, toBase64url } from '@hermes-peer/protocol'
+import { type Capability, HermesError, LIMITS } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
+import { createAskManifest, createBuiltIns } from './built-ins.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
 import { drain } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
-import { outcomeBuiltIn } from './calls/outcome.ts'
 import { createPending } from './calls/pending.ts'
 import { type ContextRuntime, createContextRuntime } from './calls/pull.ts'
 import { createResponder } from './calls/responder.ts'
@@ -16,7 +16,6 @@ import { createStreaming, type Streaming } from './calls/streaming.ts'
 import { createAskRuntime } from './calls/system.ts'
 import { createTaskProvider, type TaskProvider } from './calls/tasks/provider.ts'
 import { createTasks, type Tasks } from './calls/tasks/tasks.ts'
-import type { BuiltIn } from './calls/unqueued.ts'
 import { createBroadcasts } from './delivery/broadcasts.ts'
 import { createDedup } from './delivery/dedup.ts'
 import { hearHeartbeat } from './delivery/heartbeat.ts'
@@ -26,7 +25,7 @@ import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
 import { createSources } from './directory/sources/sources.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
-import { manifestFor } from './forwarding/manifest.ts'
+import { joinWays } from './join-ways.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
 import { createReconnector } from './link/reconnect.ts'
@@ -36,6 +35,7 @@ import { detached } from './network/detached.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import type { Outside } from './outside.ts'
+import type { RunningPolicy } from './policy/open.ts'
 import { createBreaker } from './routing/breaker.ts'
 import { createIntents } from './routing/intent/intents.ts'
 import { createMeasurements } from './routing/measure.ts'
@@ -49,6 +49,7 @@ export interface RuntimeOptions {
   readonly settings: Settings
   readonly seams: Seams
   readonly opened: Opened
+  readonly policy: RunningPolicy
   readonly telemetry: Telemetry
   readonly ledger: Ledger
   readonly provided: ReadonlyMap<string, { contract: Capability; handler: Provided['handler'] }>
@@ -70,6 +71,7 @@ export interface Runtime {
   readonly tasks: Tasks
   readonly sessions: SessionRuntime
   readonly contexts: ContextRuntime
+  readonly policy: RunningPolicy
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -78,7 +80,7 @@ export interface Runtime {
 }
 
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
+  const { settings, seams, opened, policy, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
   const { clock, random, keys } = seams
   const common = { clock, random, tunables, telemetry }
@@ -175,17 +177,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     links,
     trust,
     ...common,
-    async askManifest(other, signal) {
-      const link = links.get(other)
-      if (!link) throw new HermesError('PEER_UNREACHABLE', { message: `no link to ${other}` })
-      const output = (await ask(link, 'hermes.manifest', {}, { timeoutMs: tunables.manifestTimeoutMs, signal })) as {
-        manifest?: unknown
-      }
-      const document = typeof output?.manifest === 'string' ? fromBase64url(output.manifest) : undefined
-      if (!document) throw new HermesError('MALFORMED', { message: `${other} gave no manifest` })
-      forwarding.keys.keep(other, document)
-      return document
-    },
+    askManifest: createAskManifest({ ask, links, keys: () => forwarding.keys, tunables }),
     newcomer: () => beacon.introduce(),
     duplicate,
   })
@@ -206,6 +198,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     clock,
     tunables,
     telemetry,
+    policy: policy.serve,
     forwarding: () => forwarding,
     pull: contexts.pull,
     provided: (name) => server.provided(name),
@@ -218,21 +211,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     telemetry,
     deliver: handOnStored({ telemetry, deliver }),
   })
-  const builtIns = new Map<string, BuiltIn>([
-    ...taskProvider.builtIns,
-    ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, manifest, forwarding.keys)) })],
-    ['hermes.session', sessions.builtIn],
-    ['hermes.context', contexts.builtIn],
-    [
-      'hermes.outcome',
-      outcomeBuiltIn({
-        dedup,
-        epoch,
-        now: () => clock.now(),
-        mostAheadMs: 10 * tunables.callTimeoutMs + tunables.clockToleranceMs,
-      }),
-    ],
-  ])
+  const builtIns = createBuiltIns({
+    agentId,
+    epoch,
+    ...common,
+    dedup,
+    tasks: taskProvider,
+    sessions,
+    contexts,
+    own: () => manifest,
+    keys: () => forwarding.keys,
+  })
   const forwarding: Forwarding = createForwarding({
     agentId,
     networkName,
@@ -248,6 +237,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ...common,
     maxEnvelopeBytes,
     handedTasks: taskProvider.handed,
+    policy: policy.call,
     rank: (need, how) => router.rank(need, how),
   })
   const server = createServer({
@@ -264,6 +254,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     submitted: (incoming) => taskProvider.submitted(incoming),
     large: () => streaming.large,
     storedEvents,
+    policy: policy.serve,
     event: receiveEvents({ telemetry, deliver }),
   })
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
@@ -276,6 +267,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     breaker,
     intents,
     endorsers: () => [],
+    policy: policy.call,
     clock,
     random,
     tunables,
@@ -307,6 +299,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     pending,
     links,
     router,
+    policy: policy.call,
     ledger,
     ask,
     ...common,
@@ -397,11 +390,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 
   let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
-    dedup.sweep()
-    taskProvider.sweep()
-    tasks.sweep()
-    storedEvents.sweep()
-    contexts.store.sweep()
+    for (const one of [dedup, taskProvider, tasks, storedEvents, contexts.store]) one.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
   let [withdraw, stopping] = [(): void => undefined, false]
@@ -418,6 +407,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tasks,
     sessions,
     contexts,
+    policy,
 
     async start() {
       await sources.open()
@@ -432,31 +422,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       directory.start()
       beacon.start()
       sources.registrar.start()
-      const ways = [...new Set([...settings.bootstrap, ...opened.neighbours()])].filter(
-        (way) => !way.includes(network.peerId),
-      )
       withdraw = opened.announce(network.addresses())
-      await Promise.all(
-        ways.map((way) =>
-          joinThrough(way).catch((error: unknown) => {
-            if (isHermesError(error) && error.code === 'INVALID_ADDRESS') {
-              throw error.with({
-                message: `bootstrap: ${error.message}`,
-                details: { ...error.details, field: 'bootstrap' },
-              })
-            }
-            if (!stopping && settings.bootstrap.includes(way)) reconnector.begin(way, false)
-          }),
-        ),
-      )
+      const absent = (way: string): void => void (stopping || reconnector.begin(way, false))
+      await joinWays({ settings, opened, network, join: joinThrough, absent })
       await tasks.start()
       storedEvents.handOn()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
       telemetry.emit('peer.notice', { text: trust.describe() })
+      policy.start()
     },
 
     async stop({ drainMs, hurry }) {
       stopping = true
+      policy.stop()
       withdraw()
       const withdrawn = sources.registrar.withdraw()
       const announce = () => void beacon.announce('draining').catch(() => undefined)
@@ -503,6 +481,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       void beacon.announce()
     },
 
-    joinTopic: createTopics({ networkName, network, receiveBroadcast, directory, telemetry, deliver }),
+    joinTopic: createTopics({
+      networkName,
+      network,
+      receiveBroadcast,
+      directory,
+      telemetry,
+      policy: policy.serve,
+      deliver,
+    }),
   }
 }

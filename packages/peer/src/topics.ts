@@ -5,6 +5,7 @@ import type { ReceiveBroadcast } from './delivery/broadcasts.ts'
 import type { Incoming } from './delivery/inbox.ts'
 import type { Directory } from './directory/directory.ts'
 import type { Network } from './network/network.ts'
+import type { ServeGuard } from './policy/guard.ts'
 import type { Telemetry } from './telemetry/events.ts'
 
 export interface TopicsOptions {
@@ -13,6 +14,7 @@ export interface TopicsOptions {
   readonly receiveBroadcast: ReceiveBroadcast
   readonly directory: Directory
   readonly telemetry: Telemetry
+  readonly policy: Pick<ServeGuard, 'admit'>
   deliver(event: ReceivedEvent): void
 }
 
@@ -20,7 +22,7 @@ export interface TopicsOptions {
 export type JoinTopic = (topic: string) => () => void
 
 export function createTopics(options: TopicsOptions): JoinTopic {
-  const { networkName, network, receiveBroadcast, directory, telemetry, deliver } = options
+  const { networkName, network, receiveBroadcast, directory, telemetry, policy, deliver } = options
   return (topic) =>
     network.subscribe(broadcastTopic(networkName, topic), ({ data }) => {
       try {
@@ -29,10 +31,14 @@ export function createTopics(options: TopicsOptions): JoinTopic {
           const entry = directory.get(sender)
           return entry?.key.fingerprint === fingerprint ? entry.key : undefined
         })
+        const admission = policy.admit({ from, via: [], capability: `topic:${topic}`, header })
+        // A listener takes no place.
+        admission.leave()
         const event = readEventPayload(decodePayload(contentType, payload))
+        admission.judge(deepFreeze(event.data))
         const { message_id: messageId, correlation_id: correlationId, trace_id: traceId } = header
         telemetry.emit('event.received', { messageId, correlationId, traceId, from, name: topic })
-        deliver({ kind: 'topic', name: topic, sender: from, data: deepFreeze(event.data), messageId, traceId })
+        deliver({ kind: 'topic', name: topic, sender: from, data: event.data, messageId, traceId })
         return 'accept'
       } catch (error) {
         const refusal = HermesError.from(error)

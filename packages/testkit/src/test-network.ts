@@ -51,6 +51,8 @@ export interface TestNetworkOptions {
   skewMs?: (agentId: string) => number
   /** Keys by agent id, when a test needs to know them. Default: derived from seed and id. */
   key?: (agentId: string) => SigningKey
+  /** Team and roles that everyone's trust knows an agent by. Default: none. */
+  members?: (agentId: string) => { team?: string; roles?: readonly string[] } | undefined
 }
 
 /** A network of real peers in memory, in virtual time, with real faults. */
@@ -265,7 +267,20 @@ class MemoryTestNetwork implements TestNetwork {
   /** Everyone who has ever been in this network, and nobody else. */
   #trust() {
     const listed = () =>
-      allowList([...this.#keys].map(([agent_id, { publicKey }]) => ({ agent_id, fingerprint: publicKey.fingerprint })))
+      allowList(
+        [...this.#keys].map(
+          ([
+            agent_id,
+            {
+              publicKey: { fingerprint },
+            },
+          ]) => ({
+            agent_id,
+            fingerprint,
+            ...this.#options.members?.(agent_id),
+          }),
+        ),
+      )
     let count = this.#keys.size
     let list = listed()
     const current = () => {
@@ -278,6 +293,7 @@ class MemoryTestNetwork implements TestNetwork {
     return {
       judge: (claim: Parameters<ReturnType<typeof allowList>['judge']>[0]) => current().judge(claim),
       known: (agentId: string) => current().known(agentId),
+      membership: (agentId: string) => current().membership?.(agentId),
       describe: () => 'admitted: the agents of this test network',
     }
   }

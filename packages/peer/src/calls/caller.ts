@@ -270,9 +270,10 @@ export function createCaller(options: CallerOptions): Caller {
     const { error } = ending
     if (state.attempts.length >= tunables.maxAttempts || state.leftMs <= 0 || state.committed) return false
     if (ending.kind === 'lost') return effects !== 'once'
-    if (!error.retryable) return false
+    // What one agent's policy denies another's may allow; nobody is asked again who has denied it.
+    if (!error.retryable && error.code !== 'POLICY_DENIED') return false
     if (effects === 'once' && !ending.neverStarts && !notStarted(error)) return false
-    return error.code === 'BUSY' ? budget.take() : true
+    return error.code === 'BUSY' || error.code === 'QUOTA_EXCEEDED' ? budget.take() : true
   }
 
   /** A place at the agent; the caller waits here, inside its deadline, when too much is in flight. */

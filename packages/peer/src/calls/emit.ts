@@ -17,9 +17,11 @@ import type { Draft, Outbox } from '../delivery/outbox.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Link } from '../link/link.ts'
 import type { Network } from '../network/network.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Random } from '../random.ts'
 import { onAbort, withSignal } from '../signals.ts'
 import { served } from './context.ts'
+import { checkOwnPolicy } from './own-policy.ts'
 import type { Tasks } from './tasks/tasks.ts'
 
 export interface EmitDeps {
@@ -31,6 +33,7 @@ export interface EmitDeps {
   readonly random: Random
   readonly tunables: Tunables
   readonly tasks: Pick<Tasks, 'emit'>
+  readonly policy: CallGuard
 }
 
 /** Sends an event to one agent, or to a topic; resolves with the number of peers it was handed to. */
@@ -40,7 +43,7 @@ export async function emit(
   data: unknown,
   options: EmitOptions,
 ): Promise<{ peers: number; stored?: boolean }> {
-  const { tasks, outbox, network, networkName, directory, clock, random, tunables } = deps
+  const { tasks, outbox, network, networkName, directory, clock, random, tunables, policy } = deps
   checkTimes(options)
   const timeoutMs = options.timeoutMs ?? tunables.callTimeoutMs
   if (
@@ -61,6 +64,7 @@ export async function emit(
   }
   if ('topic' in target) {
     checkName('topic', target.topic)
+    checkOwnPolicy(policy, undefined, `topic:${target.topic}`, { value: data ?? null })
     const { frame } = outbox.broadcast(target.topic, data ?? null, timeoutMs)
     if (frame.length > LIMITS.broadcast) {
       throw new HermesError('PAYLOAD_TOO_LARGE', {
@@ -72,6 +76,7 @@ export async function emit(
   }
   checkName('agent_id', target.agent, 'agent')
   checkName('capability', target.event, 'event')
+  checkOwnPolicy(policy, target.agent, `event:${target.event}`, { value: data ?? null })
   const bytes = (length: number) => random.bytes(length)
   const context = served.getStore()
   const draft: Draft = {

@@ -3,6 +3,7 @@ import type { CallContext, NeedConfirmation } from '../api.ts'
 import type { Timer } from '../clock.ts'
 import type { WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { Admission } from '../policy/guard.ts'
 import type { SessionMark } from '../sessions/table.ts'
 import type { JobSink } from './job-sink.ts'
 import type { Places } from './places.ts'
@@ -19,6 +20,8 @@ export class Job {
   readonly incoming: Incoming
   readonly record: WorkRecord
   readonly provided: Provided
+  /** What policy has let it in by. */
+  readonly admission: Admission
   readonly priority: Priority
   readonly since: number
   readonly sender: string
@@ -38,10 +41,11 @@ export class Job {
   #controller: AbortController | undefined
   #aborted: HermesError | undefined
 
-  constructor(incoming: Incoming, record: WorkRecord, provided: Provided) {
+  constructor(incoming: Incoming, record: WorkRecord, provided: Provided, admission: Admission) {
     this.incoming = incoming
     this.record = record
     this.provided = provided
+    this.admission = admission
     this.priority = incoming.header.priority
     this.since = incoming.receivedAt
     this.sender = incoming.from

@@ -2,7 +2,6 @@ import {
   type Capability,
   decodePayload,
   deepFreeze,
-  type Header,
   HermesError,
   isHermesError,
   isReservedName,
@@ -15,8 +14,10 @@ import type { Tunables } from '../defaults.ts'
 import type { Outcome, WorkRecord } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { Forwarding } from '../forwarding/forwarding.ts'
+import type { Admission } from '../policy/guard.ts'
 import type { Sessions } from '../sessions/table.ts'
 import { createSuccessRate } from '../telemetry/success-rate.ts'
+import { askedOf } from './asked.ts'
 import { type Conclusion, concludeError, concludeValue } from './conclude.ts'
 import { type Served, served } from './context.ts'
 import { handlerContext } from './handler-context.ts'
@@ -52,7 +53,7 @@ export interface Server {
   admitted(incoming: Incoming): void
   duplicate(incoming: Incoming, record: WorkRecord): void
   /** Whether such a request may be served at all, before its payload is here. Throws the refusal. */
-  mayStart(header: Header, from: string, streams: boolean): unknown
+  mayStart(incoming: Incoming, streams: boolean): unknown
   /** Serves a streaming call. Throws the refusal. */
   stream(incoming: Incoming, sink: JobSink): StreamingJob
   cancel(incoming: Incoming): void
@@ -142,7 +143,12 @@ class CallServer implements Server {
     else this.#accept(incoming)
   }
 
-  mayStart(header: Header, from: string, streams: boolean): Provided {
+  mayStart(incoming: Incoming, streams: boolean): void {
+    this.#checkStart(incoming, streams)
+    this.#options.policy.shape(askedOf(incoming))
+  }
+
+  #checkStart({ header, from }: Incoming, streams: boolean): Provided {
     const name = header.target_capability as string
     const { agentId, tunables } = this.#options
     const counts = { own: this.jobs.count(from), all: this.jobs.size, tunables, draining: this.#draining }
@@ -259,9 +265,19 @@ class CallServer implements Server {
   }
 
   #accept(incoming: Incoming, sink?: JobSink): Job {
+    const provided = this.#checkStart(incoming, sink !== undefined)
+    const admission = this.#options.policy.admit(askedOf(incoming))
+    try {
+      return this.#take(incoming, provided, admission, sink)
+    } catch (error) {
+      admission.leave()
+      throw error
+    }
+  }
+
+  #take(incoming: Incoming, provided: Provided, admission: Admission, sink: JobSink | undefined): Job {
     const { header, from, payload, leaf } = incoming
     const { dedup, tunables, clock, sessions } = this.#options
-    const provided = this.mayStart(header, from, sink !== undefined)
     const session = header.session_id === undefined ? undefined : sessions.admit(from, header.session_id, header.epoch)
     const request = readRequestPayload(decodePayload(header.content_type, payload))
     const record = dedup.begin(
@@ -274,7 +290,7 @@ class CallServer implements Server {
     if (!record)
       throw new HermesError('BUSY', { message: `too many unfetched answers of ${from} are kept`, retryAfterMs: 1000 })
     noteBack(record, incoming)
-    const job = new Job(incoming, record, provided)
+    const job = new Job(incoming, record, provided, admission)
     job.sink = sink
     record.stream = sink !== undefined
     this.jobs.enter(job)
@@ -293,6 +309,7 @@ class CallServer implements Server {
       if (job.state !== 'waiting') return
       try {
         job.input = deepFreeze(input)
+        admission.judge(job.input)
         job.context = request.context
         this.#start(job)
       } catch (error) {
@@ -478,5 +495,6 @@ class CallServer implements Server {
     this.#options.clock.clear(job.timer)
     this.jobs.leave(job)
     job.leaveSession()
+    job.admission.leave()
   }
 }

@@ -42,6 +42,8 @@ export interface StoredEvents {
   load(): Promise<void>
   /** Hands on what an earlier life had stored and not handed on. */
   handOn(): void
+  /** Whether it has come before. */
+  knows(incoming: Incoming): boolean
   /** A new one, or one that has come before, in this life or an earlier one. Throws `BUSY`. */
   receive(incoming: Incoming, data: JsonValue): void
   sweep(): void
@@ -150,6 +152,7 @@ export function createStoredEvents(options: StoredEventsOptions): StoredEvents {
       for (const { key, expiresAt, event } of owed) handOver(key, expiresAt, event)
       owed = []
     },
+    knows: (incoming) => marks.has(keyOf(incoming)),
     receive(incoming, data) {
       const { from, header, expiresAt } = incoming
       const key = keyOf(incoming)

@@ -102,7 +102,7 @@ export function createStreamServer(options: StreamServerOptions): StreamServer {
         throw new HermesError('STALE_SEQUENCE', { message: `${header.message_id} was withdrawn before it came` })
       }
       if (known) throw new HermesError('STREAM_BROKEN', { message: 'a stream is neither joined nor replayed' })
-      server.mayStart(header, from, true)
+      server.mayStart(incoming, true)
       if (opening.apart) incoming = await whole(stream, incoming)
       if (dedup.find(from, header.message_id)) throw new HermesError('STREAM_BROKEN', { message: 'opened twice' })
       const sink = createStreamSink({ stream, incoming, outbox, clock, random, tunables })
@@ -119,7 +119,7 @@ export function createStreamServer(options: StreamServerOptions): StreamServer {
       if (opening.refusal) throw opening.refusal
       const name = header.target_capability as string
       if (isReservedName(name)) throw new HermesError('PAYLOAD_TOO_LARGE', { message: `${name} takes no such input` })
-      if (!dedup.find(from, header.message_id)) server.mayStart(header, from, false)
+      if (!dedup.find(from, header.message_id)) server.mayStart(incoming, false)
       const complete = await whole(stream, incoming)
       stream.close()
       // Another attempt of the same work may have come meanwhile.

@@ -1,7 +1,16 @@
-import { decodePayload, deepFreeze, HermesError, readEventPayload, readRequestPayload } from '@hermes-peer/protocol'
+import {
+  decodePayload,
+  deepFreeze,
+  HermesError,
+  type JsonValue,
+  readEventPayload,
+  readRequestPayload,
+} from '@hermes-peer/protocol'
 import type { Dedup, Outcome, WorkKey } from '../delivery/dedup.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { Forwarding } from '../forwarding/forwarding.ts'
+import type { ServeGuard } from '../policy/guard.ts'
+import { askedOf } from './asked.ts'
 import { bounded, errorOutcome, responseOutcome } from './outcomes.ts'
 import type { Responder } from './responder.ts'
 import type { StoredEvents } from './stored-events.ts'
@@ -28,7 +37,8 @@ export interface UnqueuedOptions {
   readonly dedup: Dedup
   readonly builtIns: ReadonlyMap<string, BuiltIn>
   readonly responder: Responder
-  readonly storedEvents: Pick<StoredEvents, 'receive'>
+  readonly storedEvents: Pick<StoredEvents, 'receive' | 'knows'>
+  readonly policy: Pick<ServeGuard, 'shape' | 'admit' | 'again' | 'resume'>
   /** An event for this agent. */
   event(incoming: Incoming, data: unknown): void
 }
@@ -50,6 +60,7 @@ export function createUnqueued({
   forwarding,
   responder,
   storedEvents,
+  policy,
   event,
 }: UnqueuedOptions): Unqueued {
   const send = ({ header, leaf, link }: Incoming, outcome: Outcome, arrival?: Arrival): void => {
@@ -78,7 +89,10 @@ export function createUnqueued({
     }
     try {
       if (!builtIn) throw new HermesError('CAPABILITY_NOT_FOUND', { message: `this peer does not offer ${name}` })
+      const admission = policy.admit(askedOf(incoming))
       const { input } = readRequestPayload(decodePayload(header.content_type, payload))
+      admission.leave()
+      admission.judge(input)
       const output = builtIn(input, {
         agentId: from,
         leaf,
@@ -96,6 +110,37 @@ export function createUnqueued({
       refuse(incoming, error)
     }
   }
+  /** The data of an event that policy lets in. Throws the refusal. */
+  const judged = (incoming: Incoming): JsonValue => {
+    const { header, payload } = incoming
+    const admission = policy.admit(askedOf(incoming))
+    try {
+      const { data } = readEventPayload(decodePayload(header.content_type, payload))
+      deepFreeze(data)
+      admission.judge(data)
+      return data
+    } finally {
+      admission.leave()
+    }
+  }
+
+  const storedEvent = (incoming: Incoming): void => {
+    // Its mark in the journal tells whether it has come before, also to an earlier life: then it is not judged again.
+    if (storedEvents.knows(incoming)) {
+      storedEvents.receive(incoming, null)
+      return
+    }
+    let data: JsonValue
+    try {
+      data = judged(incoming)
+    } catch (error) {
+      // Its sender waits for an ack, and would send it for a day.
+      if (HermesError.from(error).source === 'policy') refuse(incoming, error)
+      throw error
+    }
+    storedEvents.receive(incoming, data)
+  }
+
   return {
     builtIn(incoming, name) {
       const passed = forwarding.passOn(incoming, name)
@@ -111,20 +156,19 @@ export function createUnqueued({
       )
     },
     event(incoming) {
-      const { header, from, payload, leaf } = incoming
-      const { data } = readEventPayload(decodePayload(header.content_type, payload))
+      const { header, from, leaf } = incoming
       if (header.ack === 'stored') {
-        // Its mark in the journal tells whether it has come before, also to an earlier life.
-        storedEvents.receive(incoming, deepFreeze(data))
+        storedEvent(incoming)
         return
       }
+      const data = judged(incoming)
       const record = dedup.begin(from, header.message_id, workKey(incoming), incoming.expiresAt, leaf)
       if (!record) throw new HermesError('BUSY')
       record.state = 'done'
       record.waiters = []
       // Over hops there is no window: only this record keeps it from being heard again.
       if (incoming.via.length === 0) dedup.settle(from, record)
-      event(incoming, deepFreeze(data))
+      event(incoming, data)
     },
   }
 }

@@ -19,6 +19,7 @@ import type { Directory } from '../directory/directory.ts'
 import type { Trust } from '../identity/trust.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Random } from '../random.ts'
 import type { Need, Ranking } from '../routing/router.ts'
 import type { Telemetry } from '../telemetry/events.ts'
@@ -48,6 +49,7 @@ export interface ForwardingOptions {
   readonly random: Random
   readonly tunables: Tunables
   readonly telemetry: Telemetry
+  readonly policy: CallGuard
   readonly rank: (need: Need, options: { signal: AbortSignal }) => Promise<Ranking>
   readonly maxEnvelopeBytes: number
   /** Tasks that are elsewhere now. */
@@ -189,12 +191,13 @@ class HopForwarding implements Forwarding {
   }
 
   async #handOn(piece: Piece, target: ForwardTarget, options: ForwardOptions): Promise<Mark> {
-    const { agentId: self, rank, clock } = this.#options
+    const { agentId: self, rank, policy, clock } = this.#options
     const { incoming, record, signal } = piece
     still(piece)
     this.#ways.room()
     const wanted = Math.min(piece.deadline, clock.monotonic() + (options.timeoutMs ?? Number.POSITIVE_INFINITY))
-    const candidates = await chooseNext({ incoming, self, target, options, rank: (need) => rank(need, { signal }) })
+    const ranked = (need: Need) => rank(need, { signal })
+    const candidates = await chooseNext({ incoming, self, target, options, policy, rank: ranked })
     const link = await this.#reach(candidates, incoming, signal)
     await haveProofs(this.keys, incoming, incoming.link, signal)
     still(piece)

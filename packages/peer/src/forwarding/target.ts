@@ -1,6 +1,7 @@
-import { checkName, HermesError } from '@hermes-peer/protocol'
+import { checkName, decodePayload, HermesError, readRequestPayload } from '@hermes-peer/protocol'
 import type { ForwardOptions, ForwardTarget } from '../api.ts'
 import type { Incoming } from '../delivery/inbox.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Need, Ranking } from '../routing/router.ts'
 
 export interface Choice {
@@ -10,6 +11,7 @@ export interface Choice {
   readonly target: ForwardTarget
   readonly options: ForwardOptions
   rank(need: Need): Promise<Ranking>
+  readonly policy: CallGuard
   /** An agent that is named gets it whenever it can be reached, as what is submitted to it does. */
   readonly patient?: boolean
 }
@@ -24,6 +26,7 @@ export async function chooseNext({
   target,
   options,
   rank,
+  policy,
   patient = false,
 }: Choice): Promise<readonly string[]> {
   const { header, frame, via } = incoming
@@ -46,10 +49,16 @@ export async function chooseNext({
   if (agent !== undefined && header.path.includes(`${agent}#${capability}`)) {
     throw cycle([...header.path, `${agent}#${capability}`])
   }
-  if (patient && agent !== undefined) return [agent]
+  const handedOn = policy.looksAtInput ? { handedOn: inputOf(incoming) } : {}
+  if (patient && agent !== undefined) {
+    const denied = policy.denies(agent, capability, handedOn.handedOn)
+    if (denied === undefined) return [agent]
+    throw noCandidate(`${capability} to ${agent}`, [{ agent_id: agent, reason: denied }])
+  }
   const { candidates } = await rank({
     capability,
     path: header.path,
+    ...handedOn,
     ...(agent === undefined ? {} : { agent }),
     ...(options.where === undefined ? {} : { where: options.where }),
   })
@@ -60,10 +69,20 @@ export async function chooseNext({
     reason: usable ? 'it has had this message' : reasons.join('; '),
   }))
   const what = agent === undefined ? capability : `${capability} to ${agent}`
-  throw new HermesError('NO_CANDIDATE', {
+  throw noCandidate(what, others)
+}
+
+function noCandidate(what: string, others: readonly { agent_id: string; reason: string }[]): HermesError {
+  return new HermesError('NO_CANDIDATE', {
     message: `nobody can be handed ${what}: ${others.map(({ agent_id, reason }) => `${agent_id}: ${reason}`).join('; ') || 'nobody is known that offers it'}`,
     details: { candidates: others },
   })
+}
+
+/** The input as its originator sent it. */
+function inputOf({ header, frame }: Choice['incoming']): { readonly value: unknown } {
+  const { input } = readRequestPayload(decodePayload(header.content_type, frame.payload))
+  return { value: input }
 }
 
 /** The agent that is named, undefined when any that provides the capability will do. */

@@ -6,6 +6,7 @@ import type { Incoming } from '../delivery/inbox.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Random } from '../random.ts'
 import type { Need, Ranking } from '../routing/router.ts'
 import { onAbort } from '../signals.ts'
@@ -49,11 +50,12 @@ export interface TaskHandOnOptions {
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
+  readonly policy: CallGuard
   readonly rank: (need: Need, options: { signal: AbortSignal }) => Promise<Ranking>
 }
 
 export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
-  const { agentId: self, keys, ways, hops, links, directory, clock, random, tunables, rank } = options
+  const { agentId: self, keys, ways, hops, links, directory, clock, random, tunables, policy, rank } = options
 
   /** Resolves after the time, or once woken or aborted. */
   const wait = (ms: number, signal: AbortSignal, wake: (end: () => void) => void): Promise<void> =>
@@ -174,6 +176,7 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
           target,
           options: how,
           rank: (need) => rank(need, { signal }),
+          policy,
           patient: true,
         })
         let last: HermesError | undefined
@@ -190,7 +193,7 @@ export function createTaskHandOn(options: TaskHandOnOptions): TaskHandOn {
           last = await deliver(piece, { agentId, signal, resumed: false })
           if (!last) return agentId
           await piece.note(undefined)
-          if (!last.retryable && last.code !== 'CAPABILITY_NOT_FOUND') break
+          if (!last.retryable && last.code !== 'CAPABILITY_NOT_FOUND' && last.code !== 'POLICY_DENIED') break
         }
         throw last ?? new HermesError('PEER_UNREACHABLE')
       }),

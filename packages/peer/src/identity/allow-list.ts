@@ -6,8 +6,10 @@ import {
   fromBase64url,
   HermesError,
   isHermesError,
+  isName,
   publicKey,
 } from '@hermes-peer/protocol'
+import type { Membership } from './membership.ts'
 import { ADMITTED, mismatch, notAllowed, type Trust } from './trust.ts'
 
 /** One line of an allow list: the key in raw base64url, or its fingerprint. */
@@ -15,10 +17,20 @@ export interface AllowedAgent {
   agent_id: string
   key?: string
   fingerprint?: string
+  /** What policy knows it by, as `team:<name>` and `role:<name>`. Default: of no team, in no role. */
+  team?: string
+  roles?: readonly string[]
+}
+
+/** What is on record of one agent. */
+interface Listed {
+  readonly fingerprint: string
+  readonly membership: Membership
 }
 
 /**
- * Admits the agents of a JSON file `{"agents": [{"agent_id": "…", "key": "<base64url>"}]}` (or `"fingerprint": "sha256:…"`).
+ * Admits the agents of a JSON file `{"agents": [{"agent_id": "…", "key": "<base64url>"}]}` (or `"fingerprint": "sha256:…"`), each with
+ * `"team"` and `"roles"` where policy is to know it by them.
  * Read again when the file changes, at most once a second; a broken file keeps the old list and is told to `report`.
  * Throws `INVALID_TRUST_FILE` that names the entry when the first reading fails.
  */
@@ -30,7 +42,7 @@ export function allowListFile(
   let stamp = stampOf(path)
   let agents = parseAllowList(read(path), path)
   let looked = options.monotonic()
-  const current = (): ReadonlyMap<string, string> => {
+  const current = (): ReadonlyMap<string, Listed> => {
     if (options.monotonic() - looked < 1000) return agents
     looked = options.monotonic()
     const now = stampOf(path)
@@ -52,20 +64,21 @@ export function allowList(agents: readonly AllowedAgent[]): Trust {
   return allowing(() => map, `${map.size} listed agents`)
 }
 
-function allowing(agents: () => ReadonlyMap<string, string>, description: string): Trust {
+function allowing(agents: () => ReadonlyMap<string, Listed>, description: string): Trust {
   return {
     judge({ agentId, fingerprint }) {
-      const listed = agents().get(agentId)
+      const listed = agents().get(agentId)?.fingerprint
       if (!listed) return notAllowed(`${agentId} is not on the allow list`)
       return listed === fingerprint ? ADMITTED : mismatch(agentId, fingerprint, listed)
     },
-    known: (agentId) => agents().get(agentId),
+    known: (agentId) => agents().get(agentId)?.fingerprint,
+    membership: (agentId) => agents().get(agentId)?.membership,
     describe: () => `admitted: ${description}`,
   }
 }
 
-/** Agent id → fingerprint. */
-export function parseAllowList(value: unknown, source: string): ReadonlyMap<string, string> {
+/** By agent id. */
+export function parseAllowList(value: unknown, source: string): ReadonlyMap<string, Listed> {
   const refuse = (where: string, why: string, cause?: unknown): never => {
     throw new HermesError('INVALID_TRUST_FILE', {
       message: `${source}: ${where} ${why}`,
@@ -75,27 +88,44 @@ export function parseAllowList(value: unknown, source: string): ReadonlyMap<stri
   }
   const list = (value as { agents?: unknown } | null)?.agents
   if (!Array.isArray(list)) refuse('agents', 'must be a list of {"agent_id", "key"}')
-  const agents = new Map<string, string>()
+  const agents = new Map<string, Listed>()
   for (const [index, entry] of (list as unknown[]).entries()) {
     const where = `agents[${index}]`
     if (typeof entry !== 'object' || entry === null) refuse(where, 'is not an object')
-    const { agent_id, key, fingerprint } = entry as Partial<AllowedAgent>
+    const { agent_id, key, fingerprint, team, roles } = entry as Partial<AllowedAgent>
     try {
       checkName('agent_id', agent_id, `${where}.agent_id`)
     } catch (error) {
       refuse(`${where}.agent_id`, isHermesError(error) ? error.message : 'is not an agent id', error)
     }
     if (agents.has(agent_id as string)) refuse(`${where}.agent_id`, `repeats ${agent_id}: one agent id has one key`)
-    agents.set(agent_id as string, fingerprintIn(key, fingerprint, where, refuse))
+    agents.set(agent_id as string, {
+      fingerprint: fingerprintIn(key, fingerprint, where, refuse),
+      membership: membershipIn(team, roles, where, refuse),
+    })
   }
   return agents
+}
+
+type Refuse = (where: string, why: string, cause?: unknown) => never
+
+/** Teams and roles that one agent may have. */
+const MOST_ROLES = 32
+
+function membershipIn(team: unknown, roles: unknown, where: string, refuse: Refuse): Membership {
+  if (team !== undefined && !isName(team)) refuse(`${where}.team`, 'is not a name like "finance"')
+  if (roles === undefined) return { ...(team === undefined ? {} : { team: team as string }), roles: [] }
+  if (!Array.isArray(roles) || roles.length > MOST_ROLES || !roles.every(isName)) {
+    refuse(`${where}.roles`, `is not a list of at most ${MOST_ROLES} names like "approver"`)
+  }
+  return { ...(team === undefined ? {} : { team: team as string }), roles: [...(roles as string[])] }
 }
 
 function fingerprintIn(
   key: string | undefined,
   fingerprint: string | undefined,
   where: string,
-  refuse: (where: string, why: string, cause?: unknown) => never,
+  refuse: Refuse,
 ): string {
   if (key === undefined && fingerprint === undefined) refuse(where, 'needs "key" or "fingerprint"')
   if (fingerprint !== undefined && (typeof fingerprint !== 'string' || !FINGERPRINT.test(fingerprint))) {

@@ -49,6 +49,8 @@ export interface Facts {
   readonly meaning?: Meaning
   /** Directories that could not be asked for the capability, and how old the answer is that stands in for theirs, if there is one. */
   readonly stale?: { readonly sources: readonly string[]; readonly ageMs?: number }
+  /** The rule of this agent's own policy that forbids to ask it. */
+  readonly denied?: string
   /** Why its schema does not accept the input, where that was looked at. */
   readonly refusesInput?: string
 }
@@ -89,6 +91,7 @@ export function leftOut(facts: Facts, ask: Ask, { best, band }: { best: number; 
   if (ask.path.includes(`${agentId}#${capability}`)) return `would wait for itself: ${ask.path.join(' → ')}`
   const unfit = misfit(facts, ask)
   if (unfit !== undefined) return unfit
+  if (facts.denied !== undefined) return facts.denied
   // What is clearly further off is something else, and no substitute when the best one fails.
   if (meaning && meaning.telling < best * band) {
     return `another means it better: ${nearness(meaning, 'telling')} here, ${nearness({ ...meaning, telling: best }, 'telling')} there`

@@ -1,6 +1,7 @@
 import type { CapabilityEntry } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Directory, Entry, FindOptions } from '../directory/directory.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Breaker } from './breaker.ts'
 import type { Endorsers } from './endorsements.ts'
 import { type Facts, misfit } from './facts.ts'
@@ -18,6 +19,7 @@ export interface GatherOptions {
   readonly intents: IntentMatcher
   readonly acceptsInput: SchemaFilter
   readonly endorsers: Endorsers
+  readonly policy: CallGuard
   /** Whom the interaction's last call went to. */
   affinity(correlationId: string): { readonly agentId: string; readonly plan: boolean } | undefined
 }
@@ -106,6 +108,7 @@ function factsOf(
     acceptsInput,
     affinity,
     endorsers,
+    policy,
     stale,
   }: GatherOptions & { readonly stale: Facts['stale'] | undefined },
 ): Facts {
@@ -137,9 +140,13 @@ function factsOf(
     ...(meaning === undefined ? {} : { meaning }),
     ...(stale === undefined ? {} : { stale }),
   }
+  if (capability === undefined || facts.self || misfit(facts, need) !== undefined) return facts
+  const { input } = need
+  const denied = policy.denies(entry.agentId, capability, input ?? need.handedOn)
+  if (denied !== undefined) return { ...facts, denied }
   // The dearest look comes last, and only at who passes all others that tell whether it is the right one.
-  if (!need.input || !described || misfit(facts, need) !== undefined) return facts
-  const refusesInput = acceptsInput(described, need.input)
+  if (!input || !described) return facts
+  const refusesInput = acceptsInput(described, input)
   return refusesInput === undefined ? facts : { ...facts, refusesInput }
 }
 

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Directory, FindOptions } from '../directory/directory.ts'
+import type { CallGuard } from '../policy/guard.ts'
 import type { Random } from '../random.ts'
 import type { Breaker } from './breaker.ts'
 import { type Decision, decide } from './decision.ts'
@@ -20,6 +21,8 @@ import { createSchemaFilter, type GivenInput } from './schema-filter.ts'
 export interface Need extends Query {
   /** The input as it is sent; left out when nothing is sent yet. */
   readonly input?: GivenInput
+  /** The input of work that is handed on, for policy alone. */
+  readonly handedOn?: { readonly value: unknown }
   /** `agent_id#capability` of the calls that wait for this one. */
   readonly path: readonly string[]
   /** The interaction, for affinity. */
@@ -57,6 +60,7 @@ export interface RouterOptions {
   readonly breaker: Pick<Breaker, 'read'>
   readonly intents: IntentMatcher
   readonly endorsers: Endorsers
+  readonly policy: CallGuard
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables

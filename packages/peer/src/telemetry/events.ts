@@ -158,6 +158,35 @@ export interface EventMap {
   /** How far a payload has come that travels apart from its envelope. */
   'payload.progress': Ids & { agentId: string; direction: 'in' | 'out'; bytes: number; total: number }
 
+  /** The rules that count from now on. */
+  'policy.loaded': {
+    source: string
+    mode: 'enforce' | 'audit'
+    serve: number
+    call: number | undefined
+    again: boolean
+  }
+  /** A changed policy cannot be used: the rules before it go on. */
+  'policy.failed': { source: string; reason: string }
+  /**
+   * What policy decided of work that others asked for, and what it forbade this agent to ask for: by which rule (`policy.yaml:14`, the
+   * policy itself where no rule is about it), for whom of those that it came by, and with `constraint` at which place of the input.
+   * `audit`: it was not refused all the same.
+   */
+  'policy.decided': Partial<Ids> & {
+    side: 'serve' | 'call'
+    from?: string
+    via?: readonly string[]
+    to?: string | undefined
+    capability: string
+    effect: 'allow' | 'deny'
+    rule: string
+    because: 'allowed' | 'denied' | 'constraint' | 'no rule' | 'not judged' | 'quota'
+    subject?: string
+    pointer?: string
+    audit: boolean
+  }
+
   'event.received': Ids & { from: string; name: string }
   /** A listener of the user threw; the runtime goes on. */
   'listener.failed': { where: string; cause: unknown }

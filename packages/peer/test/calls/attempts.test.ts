@@ -14,8 +14,16 @@ const rows = Object.entries(ERROR_TABLE) as [ErrorCode, ErrorRow][]
 const onWire = rows.filter(([, row]) => !row.local)
 
 describe('F-15 wrong idea of what is worth retrying', () => {
-  it('each code of the table that is not retryable ends the call after one attempt', async () => {
-    const codes = onWire.filter(([, row]) => !row.retryable).map(([code]) => code)
+  it("a denial by policy is each provider's own: another is asked, and none of them twice", async () => {
+    const answer = (got: Got, raw: RawPeer) => refuse('POLICY_DENIED', { retryable: false })(got, raw)
+    const { asked, failure } = await cast.scene({ a: answer, b: answer })
+    const error = await failure()
+    expect([error.code, asked.length]).toEqual(['POLICY_DENIED', 2])
+    expect(new Set(error.attempts.map(({ agentId }) => agentId))).toEqual(new Set(['a', 'b']))
+  })
+
+  it('each other code of the table that is not retryable ends the call after one attempt', async () => {
+    const codes = onWire.filter(([code, row]) => !row.retryable && code !== 'POLICY_DENIED').map(([code]) => code)
     expect(codes.length).toBeGreaterThan(20)
     let next = ''
     const answer = (got: Got, raw: RawPeer) => refuse(next, { retryable: false })(got, raw)

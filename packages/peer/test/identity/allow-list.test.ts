@@ -161,6 +161,15 @@ describe('reading an allow list', () => {
       { agents: [{ agent_id: 'a', key: keyOf('a'), fingerprint: fingerprintOf('b') }] },
       'agents[0]',
     ],
+    ['a team in upper case', { agents: [{ agent_id: 'a', key: keyOf('a'), team: 'Finance' }] }, 'agents[0].team'],
+    ['a team that is a list', { agents: [{ agent_id: 'a', key: keyOf('a'), team: ['finance'] }] }, 'agents[0].team'],
+    ['a role as text', { agents: [{ agent_id: 'a', key: keyOf('a'), roles: 'clerk' }] }, 'agents[0].roles'],
+    ['a Chinese role', { agents: [{ agent_id: 'a', key: keyOf('a'), roles: ['会计'] }] }, 'agents[0].roles'],
+    [
+      'more roles than it may have',
+      { agents: [{ agent_id: 'a', key: keyOf('a'), roles: new Array(33).fill('clerk') }] },
+      'agents[0].roles',
+    ],
     [
       'one id twice',
       {
@@ -180,19 +189,19 @@ describe('reading an allow list', () => {
     expect(error.message).toMatch(/^[\x20-\x7e]*$/)
   })
 
-  it('gives the fingerprint of each agent', () => {
+  it('gives fingerprint, team and roles of each agent', () => {
     const agents = parseAllowList(
       {
         agents: [
           { agent_id: 'a', key: keyOf('a') },
-          { agent_id: 'b', fingerprint: fingerprintOf('b') },
+          { agent_id: 'b', fingerprint: fingerprintOf('b'), team: 'finance', roles: ['approver', 'clerk'] },
         ],
       },
       'x',
     )
     expect([...agents]).toEqual([
-      ['a', fingerprintOf('a')],
-      ['b', fingerprintOf('b')],
+      ['a', { fingerprint: fingerprintOf('a'), membership: { roles: [] } }],
+      ['b', { fingerprint: fingerprintOf('b'), membership: { team: 'finance', roles: ['approver', 'clerk'] } }],
     ])
   })
 })

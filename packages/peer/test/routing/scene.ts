@@ -2,6 +2,7 @@ import { isHermesError } from '@hermes-peer/protocol'
 import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { DEFAULTS } from '../../src/defaults.ts'
 import type { Directory, Entry } from '../../src/directory/directory.ts'
+import { type CallGuard, NO_POLICY } from '../../src/policy/guard.ts'
 import type { Endorsers } from '../../src/routing/endorsements.ts'
 import type { EmbedFunction } from '../../src/routing/intent/embedder.ts'
 import { createIntents } from '../../src/routing/intent/intents.ts'
@@ -19,6 +20,7 @@ export function routing(
   seed: number | string = 1,
   embed?: EmbedFunction,
   endorsers: Endorsers = () => [],
+  policy: CallGuard = NO_POLICY.call,
 ) {
   const asked: { fresh: boolean }[] = []
   const directory = {
@@ -44,6 +46,7 @@ export function routing(
     directory,
     measurements,
     breaker,
+    policy,
     clock,
     random: seededRandom(seed),
     tunables: DEFAULTS,

@@ -52,6 +52,13 @@ export const CODES_OF_USE = {
     LOCAL,
   ),
   INVALID_TRUST_FILE: row('sender', false, 'The trust file cannot be used.', 'Correct the entry that is named.', LOCAL),
+  INVALID_POLICY: row(
+    'sender',
+    false,
+    'The policy cannot be used.',
+    'Correct the line and field that are named.',
+    LOCAL,
+  ),
   STORAGE_FAILED: row(
     'sender',
     false,

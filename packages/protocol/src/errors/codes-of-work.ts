@@ -226,6 +226,20 @@ export const CODES_OF_WORK = {
     'Ask as the original sender.',
     NOT_STARTED,
   ),
+  POLICY_DENIED: row(
+    'policy',
+    false,
+    'The policy of that agent does not allow this.',
+    'Ask its owner for a rule that does; the log of that agent names the rule that decided.',
+    NOT_STARTED,
+  ),
+  QUOTA_EXCEEDED: row(
+    'policy',
+    true,
+    'More was asked for than the policy of that agent allows at a time.',
+    'Ask less often, or after the time that is named.',
+    NOT_STARTED,
+  ),
 
   TASK_NOT_FOUND: row(
     'receiver',

@@ -3,13 +3,16 @@ import {
   decodePayload,
   type Header,
   HermesError,
+  type JsonValue,
   readRequestPayload,
   taskIdOf,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../../clock.ts'
 import type { Tunables } from '../../defaults.ts'
 import type { Incoming } from '../../delivery/inbox.ts'
+import type { Admission, ServeGuard } from '../../policy/guard.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
+import { askedOf } from '../asked.ts'
 import type { Provided } from '../job.ts'
 import { checkNullish } from '../nullish.ts'
 import { errorOutcome } from '../outcomes.ts'
@@ -27,6 +30,7 @@ export interface TaskIntakeOptions {
   readonly clock: Clock
   readonly tunables: Tunables
   readonly telemetry: Telemetry
+  readonly policy: Pick<ServeGuard, 'admit'>
   provided(name: string): Provided | undefined
   /** It is stored, and acknowledged. */
   accepted(task: Task): void
@@ -59,7 +63,7 @@ interface Accepting {
 const MOST_WAITING = 16
 
 export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
-  const { agentId, book, responder, clock, tunables, telemetry } = options
+  const { agentId, book, responder, clock, tunables, telemetry, policy } = options
   /** By owner and task id. What is being stored counts for the same bounds as what is stored. */
   const accepting = new Map<string, Accepting>()
 
@@ -98,16 +102,17 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
   const accept = async (
     incoming: Incoming,
     contract: Capability,
-    { waiting, checked }: { waiting: readonly Attempt[]; checked: unknown },
+    { waiting, checked, admission }: { waiting: readonly Attempt[]; checked: () => unknown; admission: Admission },
   ): Promise<void> => {
     const { header, from, via } = incoming
     try {
-      await checked
+      admission.judge(await checked())
       const origin = originOf(incoming, contract)
       const { taskId } = origin
       const submit = { payload: incoming.payload, envelope: envelopeOf(incoming) }
       const last = via.length * NUMBERS_PER_HOLDER
       const task = new Task(origin, submit, { state: 'accepted', last, folded: undefined, endedAt: 0 })
+      task.admission = admission
       try {
         await book.accept(task)
       } catch (cause) {
@@ -119,6 +124,7 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
       for (const attempt of waiting) acknowledge(header, attempt, taskId)
       if (!task.ended) options.accepted(task)
     } catch (error) {
+      admission.leave()
       const outcome = errorOutcome(HermesError.from(error), header.content_type)
       for (const { neighbour, leaf } of waiting) responder.answer(neighbour, leaf, header, outcome)
     }
@@ -135,11 +141,20 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
         responder.askReceipt(incoming.link.remote.agentId)
         throw full
       }
-      const { input } = readRequestPayload(decodePayload(header.content_type, payload))
+      const admission = policy.admit(askedOf(incoming))
+      let input: JsonValue
+      try {
+        ;({ input } = readRequestPayload(decodePayload(header.content_type, payload)))
+      } catch (error) {
+        admission.leave()
+        throw error
+      }
       const key = keyOf({ owner: from, taskId: taskIdOf(header.message_id) })
       const waiting = [attemptOf(incoming)]
-      const checked = checkNullish(provided.contract.schemas.input, input, 'input')
-      const over = accept(incoming, provided.contract, { waiting, checked }).finally(() => accepting.delete(key))
+      const checked = () => checkNullish(provided.contract.schemas.input, input, 'input')
+      const over = accept(incoming, provided.contract, { waiting, checked, admission }).finally(() =>
+        accepting.delete(key),
+      )
       accepting.set(key, { header, waiting, over })
     },
     joined(incoming) {

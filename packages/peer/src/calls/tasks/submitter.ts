@@ -14,6 +14,7 @@ import {
 import type { Clock } from '../../clock.ts'
 import type { Tunables } from '../../defaults.ts'
 import type { Incoming } from '../../delivery/inbox.ts'
+import type { CallGuard } from '../../policy/guard.ts'
 import type { Random } from '../../random.ts'
 import type { Router } from '../../routing/router.ts'
 import { onAbort } from '../../signals.ts'
@@ -21,6 +22,7 @@ import type { Ledger } from '../../telemetry/balance.ts'
 import type { Telemetry } from '../../telemetry/events.ts'
 import { readReply } from '../answer.ts'
 import { type CallSpec, notStarted } from '../call.ts'
+import { checkOwnPolicy } from '../own-policy.ts'
 import type { DraftEnds, Drafts } from './drafts.ts'
 import type { OwnTask, OwnTasks } from './own-tasks.ts'
 import type { DurableDraft } from './stored-draft.ts'
@@ -29,6 +31,7 @@ export interface SubmitterOptions {
   readonly drafts: Pick<Drafts, 'add' | 'sent' | 'takeBack'>
   readonly own: OwnTasks
   readonly router: Router
+  readonly policy: CallGuard
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
@@ -60,10 +63,12 @@ export interface Submitter {
 const CANCEL = 'hermes.task.cancel'
 
 /** How the agent that a submit went to has taken it. */
-type Taken = { readonly is: 'acknowledged' } | { readonly is: 'refused'; readonly error: HermesError }
+type Taken =
+  | { readonly is: 'acknowledged' }
+  | { readonly is: 'refused'; readonly error: HermesError; readonly attempts: number }
 
 export function createSubmitter(options: SubmitterOptions): Submitter {
-  const { drafts, own, router, clock, random, tunables, telemetry, ledger, reach } = options
+  const { drafts, own, router, policy, clock, random, tunables, telemetry, ledger, reach } = options
   // A day at most is taken, by a clock that is known to the other side only so well.
   const lifeMs = MAX_LIFE_MS - tunables.maxClockOffsetMs
   /** Submits of this life that are still waited for, by message id. */
@@ -116,7 +121,10 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
 
   const candidates = async (spec: CallSpec, signal: AbortSignal): Promise<readonly string[]> => {
     // An agent that is named is sent it whether or not it can be reached now: that is what the outbox is for.
-    if (spec.agent !== undefined) return [spec.agent]
+    if (spec.agent !== undefined) {
+      checkOwnPolicy(policy, spec.agent, spec.capability, spec.input)
+      return [spec.agent]
+    }
     const { capability, where, intent, sla, input, path, correlationId } = spec
     const kept = await router.choose(
       {
@@ -166,7 +174,10 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
         }
         last = taken.error
         await own.remove(taskId)
-        if (!last.retryable && !(notStarted(last) && last.code === 'CAPABILITY_NOT_FOUND')) break
+        // Of several attempts another may have come in before the rules changed.
+        const elsewhere =
+          last.code === 'CAPABILITY_NOT_FOUND' || (last.code === 'POLICY_DENIED' && taken.attempts === 1)
+        if (!last.retryable && !(notStarted(last) && elsewhere)) break
       }
       if (stop.signal.aborted) {
         const reason = HermesError.from(stop.signal.reason)
@@ -302,7 +313,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       refused(draft, error, attempts) {
         if (draft.type !== 'submit') {
           if (error.retryable && clock.now() < draft.expiresAt) return 'keep'
-          waiting.get(draft.messageId)?.({ is: 'refused', error })
+          waiting.get(draft.messageId)?.({ is: 'refused', error, attempts })
           return 'drop'
         }
         // Of several attempts another may be under way there, or be stored with its ack lost: to ask elsewhere could have it done
@@ -311,7 +322,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
         if (attempts > 1 && elsewhere && clock.now() < draft.expiresAt) return 'keep'
         const waiter = waiting.get(draft.messageId)
         if (waiter) {
-          waiter({ is: 'refused', error })
+          waiter({ is: 'refused', error, attempts })
           return 'drop'
         }
         // Nobody chooses another agent any more: this one is asked until it has room, or until it is too late.

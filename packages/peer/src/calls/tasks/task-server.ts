@@ -8,6 +8,8 @@ import {
 } from '@hermes-peer/protocol'
 import type { Timer } from '../../clock.ts'
 import type { Incoming } from '../../delivery/inbox.ts'
+import type { ServeGuard } from '../../policy/guard.ts'
+import { askedOf } from '../asked.ts'
 import { type Conclusion, concludeError, concludeValue, interrupted } from '../conclude.ts'
 import { type Served, served } from '../context.ts'
 import { stricter } from '../effects.ts'
@@ -24,6 +26,7 @@ import { tellable } from './tellable.ts'
 
 export interface TaskServerOptions extends Omit<TaskIntakeOptions, 'accepted'> {
   readonly handOns: TaskHandOns
+  readonly policy: Pick<ServeGuard, 'admit' | 'again' | 'resume'>
   readonly pull: ContextRuntime['pull']
   /** What the owner is told when a handler lets a failed handing-on end its task; undefined for any other throw. */
   told(thrown: unknown): HermesError | undefined
@@ -81,6 +84,7 @@ class JournaledTaskServer implements TaskServer {
     const left = (await book.load()).filter((task) => !task.ended && !task.elsewhere)
     for (const task of left) {
       const { state, origin } = task
+      task.admission = this.#options.policy.resume(askedOf(headerOf(task)))
       if (task.handed) {
         // Whether it has arrived is not known: only the same agent may get it, whatever its effects are.
         void this.#resume(task)
@@ -157,6 +161,7 @@ class JournaledTaskServer implements TaskServer {
 
   left(task: Task): void {
     const { clock, telemetry } = this.#options
+    task.admission?.leave()
     clock.clear(this.#runs.get(task)?.budget)
     this.#runs.delete(task)
     this.#lookDrained()
@@ -262,13 +267,15 @@ class JournaledTaskServer implements TaskServer {
   async #run(run: Run): Promise<void> {
     const { task, provided } = run
     const { origin } = task
-    const { book, clock, telemetry, agentId, tunables, handOns, told, pull } = this.#options
+    const { book, clock, telemetry, agentId, tunables, handOns, told, pull, policy } = this.#options
     const { contract } = provided
     let conclusion: Conclusion
     try {
       const request = readRequestPayload(decodePayload(origin.contentType, task.payload))
       const input = await checkNullish(contract.schemas.input, request.input, 'input')
       run.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
+      // Long after it was let in the policy may be another one.
+      policy.again(askedOf(headerOf(task)), run.input)
       run.context = request.context
       if (task.ended || this.#draining) return
       book.note(task, { type: 'state', state: 'working' })
@@ -346,6 +353,7 @@ class JournaledTaskServer implements TaskServer {
   /** The first end counts. */
   #end(task: Task, state: TaskState, { outcome }: Conclusion): void {
     if (task.ended || task.elsewhere) return
+    task.admission?.leave()
     const { book, clock, responder } = this.#options
     const { origin } = task
     const run = this.#runs.get(task)
@@ -376,10 +384,18 @@ class JournaledTaskServer implements TaskServer {
 }
 
 function headerOf({ origin }: Task) {
-  const { owner, via, messageId, correlationId, traceId, priority } = origin
+  const { owner, via, messageId, correlationId, traceId, priority, capability } = origin
   return {
     from: owner,
     via,
-    header: { message_id: messageId, correlation_id: correlationId, trace_id: traceId, priority, attempt: 1 },
+    header: {
+      message_type: 'submit' as const,
+      target_capability: capability,
+      message_id: messageId,
+      correlation_id: correlationId,
+      trace_id: traceId,
+      priority,
+      attempt: 1,
+    },
   }
 }

@@ -8,6 +8,7 @@ import {
   type TaskQuestion,
   type TaskState,
 } from '@hermes-peer/protocol'
+import type { Admission } from '../../policy/guard.ts'
 import { keysOf, type Weight } from './tellable.ts'
 
 /** What of a task never changes. */
@@ -57,6 +58,8 @@ export class Task {
   payload: Uint8Array
   /** The rest of its submit as it came, from which it can be handed on; let go of with the payload. */
   envelope: Uint8Array
+  /** What policy has let it in by, in this life. */
+  admission: Admission | undefined
   /** Who has it, or is about to get it, in the place of this agent. */
   handed: HandedTo | undefined
   state: TaskState

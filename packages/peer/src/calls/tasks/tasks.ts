@@ -1,5 +1,6 @@
 import { type Capability, HermesError, ID_PATTERNS, MAX_LIFE_MS, newTraceId } from '@hermes-peer/protocol'
 import type { TaskHandle } from '../../api.ts'
+import type { CallGuard } from '../../policy/guard.ts'
 import type { Router } from '../../routing/router.ts'
 import type { Ledger } from '../../telemetry/balance.ts'
 import type { CallSpec } from '../call.ts'
@@ -11,6 +12,7 @@ import { createTaskHandle } from './task-handle.ts'
 
 export interface TasksOptions extends Omit<DraftsOptions, 'ends'> {
   readonly router: Router
+  readonly policy: CallGuard
   readonly ledger: Ledger
   readonly ask: AskRuntime
 }
@@ -50,6 +52,7 @@ export function createTasks(options: TasksOptions): Tasks {
     },
     own,
     router,
+    policy: options.policy,
     clock,
     random,
     tunables,

@@ -10,6 +10,7 @@ import { DEFAULTS } from '../../../src/defaults.ts'
 import type { Incoming } from '../../../src/delivery/inbox.ts'
 import type { JournalChange } from '../../../src/journal/journal.ts'
 import { createMemoryJournal } from '../../../src/journal/memory-journal.ts'
+import { NO_POLICY } from '../../../src/policy/guard.ts'
 
 const JSON_TYPE = 'application/json'
 const LINK = { remote: { agentId: 'desk', epoch: 1 } }
@@ -46,6 +47,7 @@ async function caller() {
     },
     own,
     router: {} as never,
+    policy: NO_POLICY.call,
     ledger: { begin: () => undefined, end: () => undefined } as never,
     reach,
   })
