@@ -6,13 +6,22 @@ import { createTeam, PATIENT, temporaryFolder } from './calls/support/team.ts'
 import { add, callOptionsEdge, inputEdge, odd, oddResult, resultEdge } from './wrong-input/calls.ts'
 import { type Case, type Edge, failureOf } from './wrong-input/case.ts'
 import { contractEdge } from './wrong-input/contract.ts'
-import { epochFileEdge, folderEdge, keyFileEdge, listenEdge, pinsEdge, trustFileEdge } from './wrong-input/files.ts'
+import {
+  epochFileEdge,
+  folderEdge,
+  keyFileEdge,
+  listenEdge,
+  pinsEdge,
+  preSharedKeyEdge,
+  trustFileEdge,
+} from './wrong-input/files.ts'
 import { optionsEdge } from './wrong-input/options.ts'
 import { addressEdge, emitEdge, lifecycleEdge, queryEdge } from './wrong-input/reach.ts'
 
 const EDGES: readonly Edge[] = [
   optionsEdge,
   keyFileEdge,
+  preSharedKeyEdge,
   epochFileEdge,
   folderEdge,
   trustFileEdge,

@@ -64,6 +64,7 @@ export { type EpochStore, fileEpochStore, memoryEpochStore } from './identity/ep
 export { createKeyCheck, type KeyCheck } from './identity/key-check.ts'
 export { loadOrCreateKey } from './identity/key-file.ts'
 export { memoryPins, type PinStore, pinning } from './identity/pins.ts'
+export { generatePreSharedKey } from './identity/pre-shared-key.ts'
 export type { Claim, Judgement, Trust } from './identity/trust.ts'
 export { createDiskJournal, type DiskJournalOptions } from './journal/disk/disk-journal.ts'
 export type { Journal, JournalChange, JournalTable } from './journal/journal.ts'
