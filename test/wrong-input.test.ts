@@ -13,6 +13,7 @@ import {
   listenEdge,
   pinsEdge,
   policyFileEdge,
+  preSharedKeyEdge,
   trustFileEdge,
 } from './wrong-input/files.ts'
 import { optionsEdge } from './wrong-input/options.ts'
@@ -21,6 +22,7 @@ import { addressEdge, emitEdge, lifecycleEdge, queryEdge } from './wrong-input/r
 const EDGES: readonly Edge[] = [
   optionsEdge,
   keyFileEdge,
+  preSharedKeyEdge,
   epochFileEdge,
   folderEdge,
   trustFileEdge,

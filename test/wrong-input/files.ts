@@ -83,6 +83,26 @@ const epoch = (name: string, content: string): Case => ({
   },
 })
 
+const shared = (name: string, content: string, more: Partial<Case> = {}, mode = 0o600): Case => ({
+  name,
+  code: 'INVALID_KEY_FILE',
+  names: /preSharedKey.*swarm\.key/,
+  run: ({ folder: path }) => startWith({ preSharedKey: fileIn(path, 'swarm.key', content, mode) }),
+  ...more,
+})
+const swarm = `/key/swarm/psk/1.0.0/\n/base16/\n${'ab'.repeat(32)}\n`
+
+export const preSharedKeyEdge: Edge = {
+  edge: 'pre-shared key file',
+  cases: [
+    shared('missing', '', { run: ({ folder: path }) => startWith({ preSharedKey: join(path, 'swarm.key') }) }),
+    shared('empty', '', { remedy: /generatePreSharedKey/ }),
+    shared('cut off', swarm.slice(0, -3), { remedy: /64 hex digits/ }),
+    shared('a private key', pem, { remedy: /64 hex digits/ }),
+    shared('mode 644', swarm, { code: 'KEY_FILE_EXPOSED', remedy: /chmod 600 .*swarm\.key/ }, 0o644),
+  ],
+}
+
 export const epochFileEdge: Edge = {
   edge: 'epoch file',
   cases: [

@@ -150,6 +150,8 @@ export const optionsEdge: Edge = {
       run: () => redisDirectory('redis://10.0.0.5', { prefx: 'x' } as never),
     },
     option('announce', [''], 'that is empty', { code: 'INVALID_ADDRESS' }),
+    option('preSharedKey', '', 'that is empty', { remedy: /path of a key file/ }),
+    option('preSharedKey', new Uint8Array(32), 'that is the key itself', { remedy: /path of a key file/ }),
     option('mdns', 'yes', 'that is a text', { remedy: /true or false/ }),
     option('description', 5, 'that is a number'),
     option('description', '长'.repeat(2049), 'that is too long', { remedy: /2048/ }),

@@ -6,6 +6,7 @@ import { fileEpochStore } from './identity/epoch.ts'
 import { createKeyCheck } from './identity/key-check.ts'
 import { loadOrCreateKey } from './identity/key-file.ts'
 import { memoryPins, pinFile, pinning } from './identity/pins.ts'
+import { loadPreSharedKey } from './identity/pre-shared-key.ts'
 import { openPrivateFolder, type PrivateFolder } from './identity/private-folder.ts'
 import { anyOf, nobody, type Trust } from './identity/trust.ts'
 import { createDiskJournal } from './journal/disk/disk-journal.ts'
@@ -49,6 +50,7 @@ export function machineSeams(): Seams {
         networkName: settings.network,
         listen: [...settings.listen],
         ...(settings.announce ? { announce: [...settings.announce] } : {}),
+        ...(settings.preSharedKey ? { preSharedKey: loadPreSharedKey(settings.preSharedKey) } : {}),
         mdns: settings.mdns,
         dialTimeoutMs: settings.tunables.dialTimeoutMs,
         limits: {

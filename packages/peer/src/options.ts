@@ -47,6 +47,11 @@ export interface PeerOptions {
    * `redisDirectory(url)` and `memoryDirectory()`, asked at the same time. Default: the DHT alone; what is listed replaces it.
    */
   directories?: readonly DirectoryFactory[]
+  /**
+   * Path of the key that all peers of a private network share, of mode 0600; `generatePreSharedKey` makes one. Whoever does
+   * not have it cannot begin a connection, and learns nothing from one. Default: none.
+   */
+  preSharedKey?: string
   /** Also find peers in the local network by mDNS. Default false. */
   mdns?: boolean
   /** The private folder. Default `~/.hermes-peer`. */
@@ -78,6 +83,7 @@ export interface Settings {
   readonly announce: readonly string[] | undefined
   readonly bootstrap: readonly string[]
   readonly directories: readonly DirectoryFactory[]
+  readonly preSharedKey: string | undefined
   readonly mdns: boolean
   readonly folder: string
   readonly journal: string | false | undefined
@@ -98,6 +104,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'announce',
   'bootstrap',
   'directories',
+  'preSharedKey',
   'mdns',
   'folder',
   'journal',
@@ -126,6 +133,7 @@ export function readOptions(options: PeerOptions): Settings {
     announce: addresses(options, 'announce'),
     bootstrap: addresses(options, 'bootstrap') ?? [],
     directories: directoriesOf(options.directories),
+    preSharedKey: text(options, 'preSharedKey', 'must be the path of a key file'),
     mdns: boolean(options.mdns, 'mdns'),
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
     journal: options.journal === false ? false : text(options, 'journal', 'must be the path of a folder, or false'),
@@ -169,7 +177,7 @@ function refuse(field: string, why: string, hint?: string): never {
 
 function text(
   options: PeerOptions,
-  field: 'identity' | 'folder' | 'journal' | 'description',
+  field: 'identity' | 'folder' | 'journal' | 'description' | 'preSharedKey',
   demand = 'must be a text that is not empty',
 ): string | undefined {
   const value: unknown = options[field]

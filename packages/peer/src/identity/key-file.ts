@@ -1,8 +1,8 @@
 import { createPrivateKey } from 'node:crypto'
-import { existsSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { HermesError, type SigningKey, signingKey } from '@hermes-peer/protocol'
 import type { Random } from '../random.ts'
-import { writePrivateFile } from './private-file.ts'
+import { readPrivateFile, writePrivateFile } from './private-file.ts'
 
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
@@ -21,14 +21,7 @@ export function loadOrCreateKey(path: string, random: Random): SigningKey {
 
 /** Like {@link loadOrCreateKey}, but a missing file is an error. */
 export function loadKey(path: string): SigningKey {
-  checkMode(path)
-  let pem: string
-  try {
-    pem = readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new HermesError('STORAGE_FAILED', { message: `identity: cannot read the key file ${path}`, cause })
-  }
-  return signingKey(seedOf(pem, path))
+  return signingKey(seedOf(readPrivateFile(path, 'identity'), path))
 }
 
 /** The PEM text of a seed. */
@@ -46,42 +39,6 @@ function seedOf(pem: string, path: string): Uint8Array {
     throw new HermesError('INVALID_KEY_FILE', {
       message: `identity: ${path} is not an Ed25519 private key in PEM`,
       details: { field: 'identity' },
-      cause,
-    })
-  }
-}
-
-function checkMode(path: string): void {
-  const stat = statOf(path)
-  if (!stat) {
-    throw new HermesError('INVALID_KEY_FILE', {
-      message: `identity: there is no key file at ${path}`,
-      details: { field: 'identity' },
-    })
-  }
-  if (!stat.isFile()) {
-    throw new HermesError('INVALID_KEY_FILE', {
-      message: `identity: ${path} is not a file`,
-      details: { field: 'identity' },
-    })
-  }
-  // Windows has no such bits; there the folder's access list is what protects the file.
-  if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
-    throw new HermesError('KEY_FILE_EXPOSED', {
-      message: `identity: ${path} has mode ${(stat.mode & 0o777).toString(8)}, others can read it`,
-      hint: `Run chmod 600 ${path}; if others may have read it, make a new key.`,
-      details: { field: 'identity' },
-    })
-  }
-}
-
-function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch (cause) {
-    throw new HermesError('STORAGE_FAILED', {
-      message: `identity: cannot look at ${path}: ${(cause as Error).message}`,
-      details: { field: 'identity', path },
       cause,
     })
   }

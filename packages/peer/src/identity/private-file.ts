@@ -1,4 +1,16 @@
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { HermesError } from '@hermes-peer/protocol'
 
@@ -24,6 +36,52 @@ export function writePrivateFile(path: string, text: string, { exclusive = false
     throw new HermesError('STORAGE_FAILED', {
       message: `cannot write ${path}: ${(cause as Error).message}`,
       details: { path },
+      cause,
+    })
+  }
+}
+
+/**
+ * The text of a key file that nobody else can read. `field` is the option that names it. Throws `INVALID_KEY_FILE` when there
+ * is none, `KEY_FILE_EXPOSED` when group or others can read it, `STORAGE_FAILED`.
+ */
+export function readPrivateFile(path: string, field: string): string {
+  checkMode(path, field)
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new HermesError('STORAGE_FAILED', { message: `${field}: cannot read the key file ${path}`, cause })
+  }
+}
+
+function checkMode(path: string, field: string): void {
+  const stat = statOf(path, field)
+  if (!stat) {
+    throw new HermesError('INVALID_KEY_FILE', {
+      message: `${field}: there is no key file at ${path}`,
+      details: { field },
+    })
+  }
+  if (!stat.isFile()) {
+    throw new HermesError('INVALID_KEY_FILE', { message: `${field}: ${path} is not a file`, details: { field } })
+  }
+  // Windows has no such bits; there the folder's access list is what protects the file.
+  if (process.platform !== 'win32' && (stat.mode & 0o077) !== 0) {
+    throw new HermesError('KEY_FILE_EXPOSED', {
+      message: `${field}: ${path} has mode ${(stat.mode & 0o777).toString(8)}, others can read it`,
+      hint: `Run chmod 600 ${path}; if others may have read it, make a new key.`,
+      details: { field },
+    })
+  }
+}
+
+function statOf(path: string, field: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw new HermesError('STORAGE_FAILED', {
+      message: `${field}: cannot look at ${path}: ${(cause as Error).message}`,
+      details: { field, path },
       cause,
     })
   }

@@ -3,9 +3,11 @@ import { Socket } from 'node:net'
 import { type ICryptoInterface, noise } from '@chainsafe/libp2p-noise'
 import { yamux } from '@chainsafe/libp2p-yamux'
 import type { ConnectionProtector, MultiaddrConnection, Stream, StreamMuxerFactory } from '@libp2p/interface'
+import { preSharedKey } from '@libp2p/pnet'
 import { tcp } from '@libp2p/tcp'
 import { createLibp2p } from 'libp2p'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { protection } from '../../src/network/libp2p/private-network.ts'
 import { corkWrites } from '../../src/network/libp2p/tuning/cork.ts'
 import { lazyWindow } from '../../src/network/libp2p/tuning/lazy-window.ts'
 import { loadNativeCrypto } from '../../src/network/libp2p/tuning/native-crypto.ts'
@@ -75,6 +77,19 @@ describe('corking', () => {
     const plain = counts.writes
     await echoed({ connectionProtector: corkWrites() })
     expect(counts.writes).toBeLessThan(plain / 2)
+  })
+
+  it('writes as seldom below the cipher of a private network', async () => {
+    const psk = new Uint8Array(32).fill(7)
+    const text = Buffer.from(`/key/swarm/psk/1.0.0/\n/base16/\n${Buffer.from(psk).toString('hex')}`)
+    countWrites()
+    await echoed({ connectionProtector: preSharedKey({ psk: text }) })
+    const plain = counts.writes
+    await echoed({ connectionProtector: corkWrites() })
+    const corked = counts.writes
+    await echoed({ connectionProtector: (await protection(psk)).protector })
+    expect(counts.writes).toBeLessThan(plain)
+    expect(counts.writes).toBeLessThanOrEqual(corked + 4)
   })
 
   it('leaves a connection alone that is not what it expects', async () => {

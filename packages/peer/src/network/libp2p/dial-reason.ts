@@ -42,6 +42,11 @@ const BY_TEXT: readonly (readonly [RegExp, string])[] = [
   [/does not match expected remote identity key/, 'wrong peer'],
   [/ECONNREFUSED/, 'refused'],
   [/aborted|timed? ?out/i, 'timeout'],
+  // What comes cannot be cut into messages: it is enciphered, or no libp2p at all.
+  [
+    /Message length|varint|multistream|did not have LF|unsupported protocol/i,
+    'no common language (a private network?)',
+  ],
   [
     /ECONNRESET|EPIPE|unexpected(ly)? (EOF|end)|stream (was|has been) (closed|reset)|connection (was|is) closed/i,
     'denied',

@@ -36,6 +36,8 @@ export interface DialerOptions {
   peerStore: PeerStore
   /** Dials one address; rejects when nothing usable answers there. */
   dialAddress(address: Multiaddr, signal: AbortSignal): Promise<Connection>
+  /** Why an address that was dialled has given no answer in time. */
+  late(address: Multiaddr): string
 }
 
 export function createDialer(options: DialerOptions): Dialer {
@@ -104,8 +106,8 @@ class RacingDialer implements Dialer {
   async #race(route: Route, signal: AbortSignal): Promise<Connection> {
     const { peerId, name } = route
     const addresses = route.addresses.length > 0 || peerId === undefined ? route.addresses : await this.#known(peerId)
-    const dial = this.#options.dialAddress
-    const { connection, tried } = await raceAddresses({ addresses, dial, signal })
+    const { dialAddress: dial, late } = this.#options
+    const { connection, tried } = await raceAddresses({ addresses, dial, late, signal })
     if (connection !== undefined) return connection
     throw unreachable(name, [...route.tried, ...tried])
   }

@@ -16,7 +16,7 @@ import type { GossipScore } from './gossip-score.ts'
 import { stopWithTimers } from './late-timers.ts'
 import { mdnsDiscovery, type OnFound } from './local-discovery.ts'
 import type { Settings } from './options.ts'
-import { corkWrites } from './tuning/cork.ts'
+import { protection } from './private-network.ts'
 import { lazyWindow } from './tuning/lazy-window.ts'
 
 const KiB = 1024
@@ -51,6 +51,8 @@ export interface Node {
   readonly gossip: GossipSub
   /** Dials exactly this address; the connection is then known to libp2p as if it had dialled by itself. */
   dialAddress(address: Multiaddr, signal: AbortSignal): Promise<Connection>
+  /** Why a dial of that address has not come to an end in time. */
+  late(address: Multiaddr): string
   /** Stops it with everything that would keep the process alive. */
   stop(): Promise<void>
 }
@@ -85,6 +87,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     const bound = (components?.transportManager.getListeners() ?? []).map((listener) => listener.getAddrs())
     return usableAddresses(bound).map((address) => withPeerId(address, peerId))
   }
+  const wire = await protection(settings.preSharedKey)
   const libp2p = await createLibp2p({
     start: false,
     privateKey,
@@ -96,7 +99,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       announceFilter: (addresses) => (announce.length > 0 ? addresses : listening()),
     },
     transports: [tcp()],
-    connectionProtector: corkWrites(),
+    connectionProtector: wire.protector,
     connectionEncrypters: [noise(nativeCrypto === undefined ? {} : { crypto: nativeCrypto })],
     streamMuxers: [
       lazyWindow(
@@ -154,10 +157,14 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     routingTable: (dht as KadDHT & { routingTable: RoutingTable }).routingTable,
     gossip,
     dialAddress: async (address, signal) => {
-      const connection = await (components as Components).transportManager.dial(address, { signal })
+      const { transportManager } = components as Components
+      const connection = await transportManager.dial(address, { signal }).catch((error: unknown) => {
+        throw wire.explain(error, address.toString())
+      })
       if (connection.status === 'open') return connection
       throw new DOMException('the connection was closed while it came up', 'ConnectionClosedError')
     },
+    late: (address) => wire.late(address.toString()),
     stop: () =>
       stopWithTimers({ stop: async () => libp2p.stop(), addressManager: components?.addressManager ?? {}, gossip }),
   }

@@ -11,6 +11,8 @@ export interface Libp2pNetworkOptions {
   listen?: readonly string[]
   /** Multiaddrs to tell others instead of those that are listened on, for a peer behind a forwarded port. */
   announce?: readonly string[]
+  /** The key that all peers of a private network share, 32 bytes; without it nothing on a connection can be read. */
+  preSharedKey?: Uint8Array
   /** Find peers of the same network on the local link by multicast DNS and connect to them. Default false. */
   mdns?: boolean
   /** A dial, from the first address to an open channel, ends after this. Default 2,000 ms. */
@@ -37,6 +39,7 @@ export interface Settings {
   readonly networkName: string
   readonly listen: readonly string[]
   readonly announce: readonly string[]
+  readonly preSharedKey: Uint8Array | undefined
   readonly mdns: boolean
   readonly dialTimeoutMs: number
   readonly maxConnections: number
@@ -68,6 +71,13 @@ export function settingsOf(options: Libp2pNetworkOptions): Settings {
       details: { field: 'privateKey' },
     })
   }
+  const { preSharedKey } = options
+  if (preSharedKey !== undefined && !(preSharedKey instanceof Uint8Array && preSharedKey.length === 32)) {
+    throw new HermesError('INVALID_OPTION', {
+      message: 'preSharedKey: a key of a private network has 32 bytes',
+      details: { field: 'preSharedKey' },
+    })
+  }
   const channels = { ...limits.inboundChannels }
   for (const [protocol, count] of Object.entries(channels)) number(`limits.inboundChannels[${protocol}]`, count)
   for (const [topic, bytes] of Object.entries(topics)) number(`topics[${topic}]`, bytes)
@@ -76,6 +86,7 @@ export function settingsOf(options: Libp2pNetworkOptions): Settings {
     networkName: checkName('network', options.networkName, 'networkName'),
     listen: options.listen ?? ['/ip4/127.0.0.1/tcp/0'],
     announce: options.announce ?? [],
+    preSharedKey,
     mdns: options.mdns ?? false,
     dialTimeoutMs: number('dialTimeoutMs', options.dialTimeoutMs ?? DEFAULTS.dialTimeoutMs),
     maxConnections: number('limits.maxConnections', limits.maxConnections ?? DEFAULTS.maxConnections),

@@ -9,6 +9,8 @@ const STAGGER_MS = 250
 export interface RaceOptions {
   addresses: readonly Multiaddr[]
   dial(address: Multiaddr, signal: AbortSignal): Promise<Connection>
+  /** Why an address that was tried has given no answer in time. */
+  late(address: Multiaddr): string
   signal: AbortSignal
 }
 
@@ -20,7 +22,7 @@ export interface RaceResult {
 
 /** Dials addresses in their order, each a little after the one before or at once when that has failed; never rejects. */
 export function raceAddresses(options: RaceOptions): Promise<RaceResult> {
-  const { addresses, dial, signal } = options
+  const { addresses, dial, late, signal } = options
   return new Promise((resolve) => {
     const running = new Set<Deadline>()
     const reasons = new Map<Multiaddr, string>()
@@ -35,7 +37,7 @@ export function raceAddresses(options: RaceOptions): Promise<RaceResult> {
       const tried = addresses
         .map((address, index) => ({
           address: address.toString(),
-          reason: reasons.get(address) ?? (index < next ? 'timeout' : 'not tried'),
+          reason: reasons.get(address) ?? (index < next ? late(address) : 'not tried'),
         }))
         .filter((_, index) => connection === undefined || reasons.has(addresses[index] as Multiaddr))
       for (const attempt of running) attempt.abort()

@@ -73,11 +73,11 @@ class NodeRun implements Run {
 
   constructor(options: RunOptions) {
     const { node, settings } = options
-    const { libp2p, dht, routingTable, dialAddress } = node
+    const { libp2p, dht, routingTable, dialAddress, late } = node
     this.#options = options
     const ownPeerId = libp2p.peerId.toString()
     const life = this.#life.signal
-    this.#dialer = createDialer({ ownPeerId, peerStore: libp2p.peerStore, dialAddress })
+    this.#dialer = createDialer({ ownPeerId, peerStore: libp2p.peerStore, dialAddress, late })
     this.opener = createOpener({
       ownPeerId,
       dialer: this.#dialer,
