@@ -1,9 +1,9 @@
 // A peer in a process of its own, driven by messages of the test.
-import { capability, createPeer, isHermesError, type PeerOptions } from 'hermes-peer'
+import { capability, createPeer, dhtDirectory, isHermesError, type PeerOptions, redisDirectory } from 'hermes-peer'
 import * as z from 'zod'
 import { type FromChild, free, type ToChild } from './process-messages.ts'
 
-const options = JSON.parse(process.argv[2] as string) as PeerOptions
+const { redis, ...options } = JSON.parse(process.argv[2] as string) as PeerOptions & { redis?: string }
 const tell = (message: FromChild) => process.send?.(message)
 
 /** Blocks the event loop: nothing of this process runs meanwhile, and no core is burnt for it. */
@@ -17,7 +17,7 @@ const blocker = capability('block', {
   output: z.string(),
   effects: 'none',
 })
-const peer = createPeer(options)
+const peer = createPeer({ ...options, ...(redis ? { directories: [dhtDirectory(), redisDirectory(redis)] } : {}) })
 peer.provide(blocker, (ms) => {
   block(ms)
   return 'awake'
@@ -40,4 +40,4 @@ process.on('message', (message: ToChild) => {
 process.on('disconnect', () => process.exit())
 
 await peer.start()
-tell({ type: 'ready' })
+tell({ type: 'ready', address: peer.addresses[0] as string })

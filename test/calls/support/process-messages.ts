@@ -7,7 +7,7 @@ export type ToChild =
   | { type: 'call'; agent: string; capability: string; input: unknown; timeoutMs: number }
 
 export type FromChild =
-  | { type: 'ready' }
+  | { type: 'ready'; address: string }
   | { type: 'result'; output?: unknown; code?: string }
   | { type: 'link down'; agentId: string; code: string }
 

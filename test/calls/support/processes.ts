@@ -16,7 +16,7 @@ export interface Child {
 }
 
 /** A peer in a process of its own; whoever starts it ends it. */
-export async function startChild(options: PeerOptions): Promise<Child> {
+export async function startChild(options: PeerOptions & { redis?: string }): Promise<Child> {
   const child = fork(await program('test/calls/support/child'), [JSON.stringify(options)], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -43,7 +43,9 @@ export async function createRedisClient({ url, waitMs }: RedisClientOptions): Pr
       cause,
     })
   }
-  return redis.createClient({
+  // Some bundlers put all of a CommonJS package under `default`.
+  const { createClient } = 'createClient' in redis ? redis : (redis as { default: typeof redis }).default
+  return createClient({
     url,
     // What cannot be sent now fails now: a look-up has other sources, and a registration is made again.
     disableOfflineQueue: true,

@@ -84,32 +84,36 @@ describe.skipIf(missing !== undefined)(
       }
     })
 
-    it('that hangs holds up neither look-ups at other directories, nor start, nor stop', async () => {
+    it('that hangs holds up neither calls that other directories help, nor start, nor stop', async () => {
       const other = memoryDirectory()
       const directories = [redisDirectory(server.url, { prefix }), other]
-      const events: string[] = []
-      const worker = await peer('worker', { directories })
+      const reasons: string[] = []
+      await peer('worker', { directories })
         .provide(work, async () => 'done')
         .start()
-      expect(worker.addresses).toHaveLength(1)
-      server.freeze()
-      const desk = peer('desk', { directories, tuning: { lookupTimeoutMs: 1000 } })
-      desk.events.on('directory.unreachable', ({ source, reason }) => events.push(`${source}: ${reason}`))
+      const desk = peer('desk', { directories, tuning: { lookupTimeoutMs: 2000 } })
+      desk.events.on('directory.unreachable', ({ reason }) => reasons.push(reason))
       await desk.start()
-      const before = performance.now()
+      const absent = async () => {
+        const error = await desk.callDynamic('absent', null, { timeoutMs: 15_000 }).catch((reason: unknown) => reason)
+        return error as { code: string; details: unknown }
+      }
+      // It is connected once all directories have said that nobody offers this.
+      let answered = false
+      while (!answered) answered = (await absent()).code === 'NO_CANDIDATE'
+      reasons.length = 0
+      server.freeze()
       expect(await desk.call(work, null)).toBe('done')
-      expect(performance.now() - before).toBeLessThan(900)
-      const absent = desk.callDynamic('absent', null, { timeoutMs: 5000 })
-      await expect(absent).rejects.toMatchObject({
+      expect(await absent()).toMatchObject({
         code: 'DIRECTORY_UNREACHABLE',
         details: {
-          sources: [{ source: expect.stringMatching(/^redis 127\.0\.0\.1:\d+$/), reason: expect.any(String) }],
+          sources: [{ source: expect.stringMatching(/^redis 127\.0\.0\.1:\d+$/), reason: 'no answer in time' }],
         },
       })
-      expect(events).toHaveLength(1)
-      const stopping = performance.now()
+      expect(reasons).toEqual(['no answer in time'])
+      const late = await peer('late', { directories }).start()
+      await late.stop({ drainMs: 0 })
       await desk.stop({ drainMs: 0 })
-      expect(performance.now() - stopping).toBeLessThan(3000)
     })
 
     it('believes nothing that others wrote there', async () => {
