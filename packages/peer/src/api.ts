@@ -330,7 +330,10 @@ export interface Peer extends AsyncDisposable {
   onTopic(topic: string, receive: (event: ReceivedEvent) => void): () => void
   /** Who could serve a query, best first, with the reasons, including who was left out and why. */
   find(query: Query, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<readonly Candidate[]>
-  /** Reports agents that match a query as they join, change, are suspected, go offline or leave. */
+  /**
+   * Reports agents that match a query as they join, change, are suspected, go offline or leave. `changed` also when the manifest of
+   * one says something else; that of an agent which the query names is then asked for at once, so that `manifest` has the new one.
+   */
   watch(query: Query, report: (change: WatchChange) => void): () => void
   /** The manifest of an agent, asked over the link when it is not known. */
   manifest(agentId: string, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<Manifest>

@@ -1,7 +1,5 @@
 import {
-  deepFreeze,
   HermesError,
-  type JsonObject,
   type Manifest,
   type OpenedPresence,
   openManifest,
@@ -21,7 +19,7 @@ import { withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { type Entry, newEntry, offered } from './entry.ts'
 import { createLookups, type LookupState } from './lookups.ts'
-import { askAll } from './manifests.ts'
+import { askAll, checkManifest, contentOf, deepFreezeManifest, hasExpired } from './manifests.ts'
 import type { SourceHealth } from './sources/health.ts'
 import type { DirectorySource } from './sources/source.ts'
 import { createWatchers, matches, type Watchers } from './watchers.ts'
@@ -277,7 +275,8 @@ class AgentDirectory implements Directory {
       entry.manifestSerial = presence.manifest_serial
       if (entry.manifest && entry.manifest.serial < presence.manifest_serial) {
         entry.manifest = undefined
-        if (this.#options.links.get(entry.agentId)) void this.#fetch(entry.agentId).catch(() => undefined)
+        const wanted = this.#options.links.get(entry.agentId) ?? this.#watchers.name(entry.agentId)
+        if (wanted) void this.#fetch(entry.agentId).catch(() => undefined)
       }
     }
     this.#status(entry, presence.state === 'draining' ? 'draining' : 'online')
@@ -369,17 +368,18 @@ class AgentDirectory implements Directory {
     const link = await this.reach(agentId)
     const document = await this.#options.askManifest(agentId, undefined)
     const manifest = openManifest(document, link.remote.key)
-    if (manifest.agent_id !== agentId || manifest.network !== this.#options.networkName) {
-      throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} gave the manifest of ${manifest.agent_id}` })
-    }
+    const { networkName, clock } = this.#options
+    checkManifest(manifest, { agentId, networkName, now: clock.now() })
     const entry = this.#entries.get(agentId)
     if (entry && manifest.serial >= entry.lowestSerial) {
-      const before = offered(entry).join()
+      const [offeredBefore, saidBefore] = [offered(entry).join(), entry.said]
       entry.manifest = deepFreezeManifest(manifest)
+      entry.said = contentOf(manifest)
       entry.manifestSerial = Math.max(entry.manifestSerial, manifest.serial)
       entry.lowestSerial = manifest.serial
       const there = entry.status === 'online' || entry.status === 'suspect'
-      if (there && before !== offered(entry).join()) this.#report('changed', entry)
+      const other = saidBefore !== undefined && saidBefore !== entry.said
+      if (there && (other || offeredBefore !== offered(entry).join())) this.#report('changed', entry)
       this.#wake()
       // A newer one was spoken of while this one was on its way.
       if (entry.manifestSerial > Math.max(told, manifest.serial)) {
@@ -460,6 +460,7 @@ class AgentDirectory implements Directory {
     }
     this.#tickedAt = now
     for (const entry of [...this.#entries.values()]) {
+      if (entry.manifest && hasExpired(entry.manifest, clock.now())) entry.manifest = undefined
       const silence = now - Math.max(entry.heardAt, links.get(entry.agentId)?.heardAt ?? 0)
       if (entry.status === 'offline' && silence > FORGET_MS) this.#remove(entry, 'forgotten')
       if (entry.status === 'offline') continue
@@ -469,11 +470,4 @@ class AgentDirectory implements Directory {
     }
     this.#timer = clock.after(tunables.tickMs, () => this.#tick())
   }
-}
-
-/** The parsed, frozen object is what routing and users see. */
-function deepFreezeManifest(manifest: Manifest): Manifest {
-  for (const entry of manifest.capabilities) deepFreeze(entry as unknown as JsonObject)
-  Object.freeze(manifest.capabilities)
-  return Object.freeze(manifest)
 }

@@ -10,6 +10,8 @@ export interface Entry {
   capabilities: readonly string[]
   manifest: Manifest | undefined
   manifestDigest: string | undefined
+  /** What its last manifest said, whoever signed it anew since; undefined before the first. */
+  said: string | undefined
   status: 'online' | 'suspect' | 'offline' | 'draining' | 'unknown'
   load: number
   queueDepth: number
@@ -37,6 +39,7 @@ export function newEntry(agentId: string, key: PublicKey, peerId: string, now: n
     capabilities: [],
     manifest: undefined,
     manifestDigest: undefined,
+    said: undefined,
     status: 'unknown',
     load: 0,
     queueDepth: 0,

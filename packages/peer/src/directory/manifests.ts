@@ -1,3 +1,4 @@
+import { deepFreeze, HermesError, type JsonObject, type Manifest, sha256Hex } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import { onAbort } from '../signals.ts'
@@ -30,4 +31,36 @@ export async function askAll(
     clock.clear(timer)
     release()
   }
+}
+
+/** The most that a clock may be off (wire contract, handshake): a manifest counts so much longer than it says. */
+const SKEW_MS = 10 * 60 * 1000
+
+export const hasExpired = (manifest: Manifest, now: number): boolean => manifest.expires_at + SKEW_MS < now
+
+/** Throws `IDENTITY_MISMATCH`, or `EXPIRED`. */
+export function checkManifest(
+  manifest: Manifest,
+  { agentId, networkName, now }: { agentId: string; networkName: string; now: number },
+): void {
+  if (manifest.agent_id !== agentId || manifest.network !== networkName) {
+    throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} gave the manifest of ${manifest.agent_id}` })
+  }
+  if (hasExpired(manifest, now)) {
+    throw new HermesError('EXPIRED', {
+      message: `${agentId} gave a manifest that held until ${new Date(manifest.expires_at).toISOString()}`,
+    })
+  }
+}
+
+/** What a manifest says, without what changes each time it is signed. */
+export function contentOf({ description, capabilities, endorsements }: Manifest): string {
+  return sha256Hex(new TextEncoder().encode(JSON.stringify([description, capabilities, endorsements ?? []])))
+}
+
+/** The parsed, frozen object is what routing and users see. */
+export function deepFreezeManifest(manifest: Manifest): Manifest {
+  for (const entry of manifest.capabilities) deepFreeze(entry as unknown as JsonObject)
+  Object.freeze(manifest.capabilities)
+  return Object.freeze(manifest)
 }

@@ -8,6 +8,8 @@ export interface Watchers {
   /** Tells at once of those that are online; returns the way to stop. */
   add(query: Query, report: (change: WatchChange) => void): () => void
   tell(type: WatchChange['type'], entry: Entry): void
+  /** Whether somebody watches that very agent. */
+  name(agentId: string): boolean
   clear(): void
 }
 
@@ -58,6 +60,7 @@ export function createWatchers({ telemetry, all }: { telemetry: Telemetry; all()
     tell(type, entry) {
       for (const watcher of watchers) tell(watcher, type, entry)
     },
+    name: (agentId) => [...watchers].some(({ query }) => query.agent === agentId),
     clear: () => watchers.clear(),
   }
 }

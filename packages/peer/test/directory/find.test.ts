@@ -228,6 +228,21 @@ describe('manifests', () => {
     expect(directory.get('a')?.manifest).toBeUndefined()
   })
 
+  it('that have expired are refused, and count no more once they do; a clock may be off by 10 minutes', async () => {
+    const { directory, up, manifests, clock, advance } = directing()
+    const minute = 60_000
+    const until = (expires_at: number, serial: number) => manifestOf('a', ['work'], serial, { expires_at })
+    manifests.set('a', until(clock.now() - 11 * minute, 1))
+    up('a')
+    await expect(clock.timeline.runUntil(directory.manifest('a'))).rejects.toMatchObject({ code: 'EXPIRED' })
+    manifests.set('a', until(clock.now() + minute, 2))
+    expect((await clock.timeline.runUntil(directory.manifest('a'))).serial).toBe(2)
+    await advance(10 * minute)
+    expect(directory.get('a')?.manifest?.serial).toBe(2)
+    await advance(2 * minute)
+    expect(directory.get('a')?.manifest).toBeUndefined()
+  })
+
   it('are frozen: nobody changes what routing sees', async () => {
     const { directory, up, manifests, clock } = directing()
     manifests.set('a', manifestOf('a', ['work']))
@@ -247,6 +262,40 @@ describe('watching', () => {
     directory.heard(report('b', { capabilities: ['other'] }))
     expect(watch({ capability: 'work' }).changes).toEqual(['a joined'])
     expect(watch({ agent: 'b' }).changes).toEqual(['b joined'])
+  })
+
+  it('an agent by its id tells of a manifest that says something else, and has it at hand by then', async () => {
+    const { directory, up, down, reachable, watch, manifests, advance, log } = directing()
+    reachable.set('a', report('a').presence.addresses[0] as string)
+    manifests.set('a', manifestOf('a', ['work'], 1))
+    up('a')
+    await advance(1)
+    const { changes } = watch({ agent: 'a' })
+    const renewed = async (serial: number, description: string) => {
+      manifests.set('a', manifestOf('a', ['work'], serial, { description }))
+      directory.heard(report('a', { counter: serial, manifest_serial: serial }))
+      await advance(1)
+      return directory.get('a')?.manifest?.description
+    }
+    expect(await renewed(2, '日志')).toBe('日志')
+    expect(changes).toEqual(['a joined', 'a changed'])
+    // Signed anew, but it says the same.
+    expect(await renewed(3, '日志')).toBe('日志')
+    expect(changes).toHaveLength(2)
+    // Also without a link: it is dialled for it.
+    down('a')
+    expect(await renewed(4, 'logs and tickets')).toBe('logs and tickets')
+    expect(changes.at(-1)).toBe('a changed')
+    expect(log.asked).toEqual(['a', 'a', 'a', 'a'])
+  })
+
+  it('a capability alone does not make anybody ask for a manifest', async () => {
+    const { directory, watch, advance, log } = directing()
+    directory.heard(report('a'))
+    watch({ capability: 'work' })
+    directory.heard(report('a', { counter: 2, manifest_serial: 2 }))
+    await advance(1)
+    expect(log.asked).toEqual([])
   })
 
   it('a capability tells who joins also when the link came before anything was known of it', async () => {

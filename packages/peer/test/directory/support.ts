@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import {
   HermesError,
+  type Manifest,
   type OpenedPresence,
   type Presence,
   peerIdOf,
@@ -29,7 +30,12 @@ export function keyNamed(name: string): SigningKey {
 
 export const peerIdNamed = (name: string) => peerIdOf(keyNamed(name).publicKey.raw)
 
-export function manifestOf(agentId: string, capabilities: readonly string[], serial = 1): SignedDocument {
+export function manifestOf(
+  agentId: string,
+  capabilities: readonly string[],
+  serial = 1,
+  more: Partial<Manifest> = {},
+): SignedDocument {
   const key = keyNamed(agentId)
   return signManifest(
     {
@@ -38,9 +44,10 @@ export function manifestOf(agentId: string, capabilities: readonly string[], ser
       network: 'default',
       serial,
       issued_at: 0,
-      expires_at: 1,
+      expires_at: Number.MAX_SAFE_INTEGER,
       description: '',
       capabilities: capabilities.map((name) => capabilityEntry({ name })),
+      ...more,
     },
     key,
   )
