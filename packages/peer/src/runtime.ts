@@ -1,5 +1,6 @@
-import { type Capability, fromBase64url, HermesError, isHermesError, LIMITS, toBase64url } from '@hermes-peer/protocol'
+import { type Capability, HermesError, LIMITS, toBase64url } from '@hermes-peer/protocol'
 import type { ReceivedEvent } from './api.ts'
+import { createAskManifest } from './ask-manifest.ts'
 import { type Caller, createCaller } from './calls/caller.ts'
 import { drain } from './calls/drain.ts'
 import type { Provided } from './calls/job.ts'
@@ -27,6 +28,8 @@ import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.
 import { createSources } from './directory/sources/sources.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
 import { manifestFor } from './forwarding/manifest.ts'
+import { createIdentityRuntime, type IdentityRuntime } from './identity-runtime.ts'
+import { joinNetwork } from './join-network.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
 import { createReconnector } from './link/reconnect.ts'
@@ -36,11 +39,14 @@ import { detached } from './network/detached.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import type { Outside } from './outside.ts'
+import { ownState } from './own-state.ts'
+import { createRotation, type Rotation } from './rotation.ts'
 import { createBreaker } from './routing/breaker.ts'
 import { createIntents } from './routing/intent/intents.ts'
 import { createMeasurements } from './routing/measure.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
+import { sweepEvery } from './sweep.ts'
 import type { Ledger } from './telemetry/balance.ts'
 import type { Telemetry } from './telemetry/events.ts'
 import { createTopics, handOnStored, receiveEvents } from './topics.ts'
@@ -70,6 +76,8 @@ export interface Runtime {
   readonly tasks: Tasks
   readonly sessions: SessionRuntime
   readonly contexts: ContextRuntime
+  readonly identity: IdentityRuntime
+  readonly rotation: Rotation
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -80,20 +88,28 @@ export interface Runtime {
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
-  const { clock, random, keys } = seams
+  const { clock, random } = seams
   const common = { clock, random, tunables, telemetry }
-  const { key, trust, journal } = opened
-  const network = detached(opened.network, options.outside)
+  const { trust, journal } = opened
+  const identity: IdentityRuntime = createIdentityRuntime({
+    settings,
+    seams,
+    opened,
+    firstNetwork: detached(opened.network, options.outside),
+    telemetry,
+    stages: () => ({ links, directory, streaming, ask, fallSilent }),
+  })
+  const { network, identities, key } = identity
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
 
   let announcing = true
-  const duplicate = (error: HermesError): void => {
+  const fallSilent = ({ message }: HermesError): void => {
     if (!announcing) return
     announcing = false
     beacon.stop()
     reconnector.stop()
-    telemetry.emit('peer.notice', { text: `${error.message}; this one stops announcing itself` })
+    telemetry.emit('peer.notice', { text: `${message}; this one stops announcing itself` })
   }
 
   const dedup = createDedup({
@@ -111,15 +127,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const links: Links = createLinks({
     network,
-    key,
-    keys,
-    trust,
+    own: network.ownerOf,
+    identities,
     ...common,
     perAddress: settings.preset !== 'local',
     self: {
       agentId,
+      key,
       network: networkName,
       epoch,
+      revocations: identity.revocations.digest,
       limits: { max_envelope_bytes: maxEnvelopeBytes, max_in_flight: tunables.inFlightPerPeer },
       manifestDigest: () => manifest.digest,
       nextSequence: (other) => outbox.nextSequence(other),
@@ -139,6 +156,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       tasks,
       keeper,
       reconnector,
+      identity,
       clock,
       tunables,
     })),
@@ -148,7 +166,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agentId,
     network: networkName,
     epoch,
-    key,
+    key: () => network.current.key,
     links,
     ...common,
     maxEnvelopeBytes,
@@ -167,27 +185,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const sources = createSources({ settings, network, ...common, capabilities })
   const directory: Directory = createDirectory({
     agentId,
-    ownKey: key.publicKey,
+    ownKey: key,
     epoch,
     networkName,
     sources: sources.all,
     health: sources.health,
     links,
-    trust,
+    identities,
     ...common,
-    async askManifest(other, signal) {
-      const link = links.get(other)
-      if (!link) throw new HermesError('PEER_UNREACHABLE', { message: `no link to ${other}` })
-      const output = (await ask(link, 'hermes.manifest', {}, { timeoutMs: tunables.manifestTimeoutMs, signal })) as {
-        manifest?: unknown
-      }
-      const document = typeof output?.manifest === 'string' ? fromBase64url(output.manifest) : undefined
-      if (!document) throw new HermesError('MALFORMED', { message: `${other} gave no manifest` })
-      forwarding.keys.keep(other, document)
-      return document
-    },
+    askManifest: createAskManifest({ links, ask, tunables, keep: (...kept) => forwarding.keys.keep(...kept) }),
     newcomer: () => beacon.introduce(),
-    duplicate,
+    duplicate: fallSilent,
   })
   const responder = createResponder({
     links,
@@ -203,9 +211,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     journal,
     dedup,
     responder,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     forwarding: () => forwarding,
     pull: contexts.pull,
     provided: (name) => server.provided(name),
@@ -213,9 +219,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const storedEvents = createStoredEvents({
     journal,
     responder,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     deliver: handOnStored({ telemetry, deliver }),
   })
   const builtIns = new Map<string, BuiltIn>([
@@ -223,6 +227,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, manifest, forwarding.keys)) })],
     ['hermes.session', sessions.builtIn],
     ['hermes.context', contexts.builtIn],
+    ['hermes.revocations', identity.builtIn],
     [
       'hermes.outcome',
       outcomeBuiltIn({
@@ -236,9 +241,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const forwarding: Forwarding = createForwarding({
     agentId,
     networkName,
-    key,
-    keys,
-    trust,
+    ownKeys: () => network.all.map((instance) => instance.key.publicKey),
+    identities,
     links,
     outbox,
     dedup,
@@ -316,9 +320,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agentId,
     network: networkName,
     epoch,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     dedup,
     foreign: forwarding.foreign,
     events: {
@@ -337,13 +339,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
 
   const receiveBroadcast = createBroadcasts({ network: networkName, clock, tunables, telemetry, dedup })
-  const streamed = { links, network, outbox, inbox, dedup, pending, server, clock, random, tunables, telemetry }
+  const streamed = { links, network, own: network.ownerOf, outbox, inbox, dedup, pending, server, ...common }
   const streaming: Streaming = createStreaming(streamed)
   const keeper = createKeeper({
     links,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     pending: (other) => pending.count(other) + streaming.count(other) > 0 || forwarding.awaits(other),
     beat: (link, reply) => outbox.heartbeat(link, reply),
   })
@@ -364,6 +364,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     network: networkName,
     description: settings.description,
     key,
+    own: () => network.current,
     clock,
     tunables,
     epoch,
@@ -374,41 +375,34 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     networkName,
     epoch,
     key,
-    keys,
-    trust,
+    instance: () => network.current,
+    identities,
     network,
     ...common,
-    own() {
-      const load = server.load()
-      const busy = seams.loopUtilization()
-      return {
-        capabilities: capabilities(),
-        load: 100 * Math.max(load.fullness, busy),
-        queueDepth: load.waiting,
-        success: server.success(),
-        manifestSerial: manifest.serial,
-      }
-    },
+    own: () => ownState({ server, busy: seams.loopUtilization(), manifestSerial: manifest.serial }),
     heard: (report) => directory.heard(report),
+  })
+
+  const rotation = createRotation({
+    ...{ agentId, key, opened, network, links, directory, streaming, manifest, beacon, outside: options.outside },
+    ...common,
+    announced: () => {
+      sources.registrar.changed()
+      withdraw = opened.announce(network.addresses())
+    },
   })
 
   const joinThrough = async (address: string): Promise<void> => {
     await links.connect({ addresses: [address], chosen: true })
   }
 
-  let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
-    dedup.sweep()
-    taskProvider.sweep()
-    tasks.sweep()
-    storedEvents.sweep()
-    contexts.store.sweep()
-    sweeping = clock.after(tunables.presenceMs, sweep)
-  })
+  const swept = [dedup, taskProvider, tasks, storedEvents, contexts.store]
+  const stopSweeping = sweepEvery(clock, tunables.presenceMs, swept)
   let [withdraw, stopping] = [(): void => undefined, false]
 
   return {
     network,
-    fingerprint: key.publicKey.fingerprint,
+    fingerprint: key.fingerprint,
     links,
     outbox,
     directory,
@@ -418,10 +412,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tasks,
     sessions,
     contexts,
+    identity,
+    rotation,
 
     async start() {
       await sources.open()
       await journal.open()
+      await identity.restore()
       await taskProvider.start()
       await storedEvents.load()
       network.observe({})
@@ -431,24 +428,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       keeper.start()
       directory.start()
       beacon.start()
+      identity.start()
+      rotation.start()
       sources.registrar.start()
-      const ways = [...new Set([...settings.bootstrap, ...opened.neighbours()])].filter(
-        (way) => !way.includes(network.peerId),
-      )
       withdraw = opened.announce(network.addresses())
-      await Promise.all(
-        ways.map((way) =>
-          joinThrough(way).catch((error: unknown) => {
-            if (isHermesError(error) && error.code === 'INVALID_ADDRESS') {
-              throw error.with({
-                message: `bootstrap: ${error.message}`,
-                details: { ...error.details, field: 'bootstrap' },
-              })
-            }
-            if (!stopping && settings.bootstrap.includes(way)) reconnector.begin(way, false)
-          }),
-        ),
-      )
+      await joinNetwork({
+        bootstrap: settings.bootstrap,
+        neighbours: opened.neighbours(),
+        ownPeerId: network.peerId,
+        join: joinThrough,
+        failed: (way) => {
+          if (!stopping) reconnector.begin(way, false)
+        },
+      })
       await tasks.start()
       storedEvents.handOn()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })
@@ -460,19 +452,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       withdraw()
       const withdrawn = sources.registrar.withdraw()
       const announce = () => void beacon.announce('draining').catch(() => undefined)
-      const aborted = await drain({
-        agentId,
-        server,
-        tasks: taskProvider,
-        streaming,
-        caller,
-        clock,
-        tunables,
-        telemetry,
-        drainMs,
-        hurry,
-        announce,
-      })
+      const what = { agentId, server, tasks: taskProvider, streaming, caller, ...common }
+      const aborted = await drain({ ...what, drainMs, hurry, announce })
       await beacon.announce('leaving').catch(() => undefined)
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
@@ -484,11 +465,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       sessions.table.stop(reason)
       reconnector.stop()
       keeper.stop()
+      identity.stop()
+      rotation.stop()
       directory.stop()
       outbox.flush()
       links.stop(reason)
       inbox.close()
-      clock.clear(sweeping)
+      stopSweeping()
       manifest.stop()
       await withdrawn.then(() => sources.close())
       await network.stop().finally(() => journal.close())

@@ -1,3 +1,4 @@
+import { deepFreeze, type JsonObject, type Manifest } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import { onAbort } from '../signals.ts'
@@ -30,4 +31,11 @@ export async function askAll(
     clock.clear(timer)
     release()
   }
+}
+
+/** The parsed, frozen object is what routing and users see. */
+export function deepFreezeManifest(manifest: Manifest): Manifest {
+  for (const entry of manifest.capabilities) deepFreeze(entry as unknown as JsonObject)
+  Object.freeze(manifest.capabilities)
+  return Object.freeze(manifest)
 }

@@ -28,6 +28,11 @@ export function loadKey(path: string): SigningKey {
   } catch (cause) {
     throw new HermesError('STORAGE_FAILED', { message: `identity: cannot read the key file ${path}`, cause })
   }
+  return parseKey(pem, path)
+}
+
+/** The key of a PEM text that was read from `path`. Throws `INVALID_KEY_FILE`. */
+export function parseKey(pem: string, path: string): SigningKey {
   return signingKey(seedOf(pem, path))
 }
 

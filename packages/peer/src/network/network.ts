@@ -56,6 +56,8 @@ export interface Network {
 export interface DialTarget {
   /** The peer that must answer; another one at that address is refused. Absent: whoever answers at `addresses[0]`. */
   peerId?: string
+  /** Peer id of this side's node to open it from, where there are several. Default: the newest. */
+  from?: string
   /** Multiaddrs to try; may be empty when the peer is already connected or known to the transport. */
   addresses: readonly string[]
 }
