@@ -3,6 +3,7 @@ import {
   HermesError,
   kindsOf,
   openChain,
+  openIssued,
   type PublicKey,
   type SignedDocument,
   type SigningKey,
@@ -12,7 +13,7 @@ import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Random } from '../random.ts'
 import { instanceCertificate } from './authority.ts'
-import { certificateFile, parseCertificates, readCertificateFile } from './certificate-file.ts'
+import { certificateFile, parseCertificates, readCertificateFile, UNPROVEN } from './certificate-file.ts'
 import { loadKey, loadOrCreateKey, parseKey, toPem } from './key-file.ts'
 import { writePrivateFile } from './private-file.ts'
 
@@ -159,9 +160,12 @@ function check(
     })
   }
   const judging = { network, now: clock.now(), toleranceMs: tunables.maxClockOffsetMs }
+  const shown = { agent_id: agentId, key: agentKey.raw, certificates }
   const chain = (() => {
     try {
-      return openChain({ agent_id: agentId, key: agentKey.raw, certificates }, judging)
+      const { issued, signer } = openChain(shown, judging)
+      if (issued.length > 0) openIssued({ ...shown, issued }, UNPROVEN, judging)
+      return { signer }
     } catch (cause) {
       return refuse(`does not fit: ${(cause as Error).message}`, cause)
     }
