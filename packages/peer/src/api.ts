@@ -345,7 +345,7 @@ export interface Peer extends AsyncDisposable {
   /**
    * Changes the key that this peer runs under, while it runs: a new one is made, signed by the agent key, announced, and linked with
    * everyone; calls move to it, none is lost. What goes on under the old key may go on for five minutes. Without the agent key here, `files` names a key and its certificates
-   * that `certifyInstance` made. Resolves once new calls go over the new key. Rejects with `INVALID_OPTION`, `INVALID_CERTIFICATE`,
+   * that `certifyInstance` made; name the same files in the options of the next start. Resolves once new calls go over the new key. Rejects with `INVALID_OPTION`, `INVALID_CERTIFICATE`,
    * `STORAGE_FAILED`, `BUSY` while another rotation is under way.
    */
   rotate(files?: InstanceFiles): Promise<Rotated>

@@ -76,7 +76,15 @@ export function machineSeams(): Seams {
             const made = files
               ? readInstance(files.identity, files.certificate, settings, clock)
               : nextInstance(own, serial, { settings, keyFile, clock, random })
-            return { ...made, network: networkOf(made.key, anyPort(settings.listen)) }
+            const network = networkOf(made.key, anyPort(settings.listen))
+            const named = settings.listen.filter((address) => !anyPort([address]).includes(address))
+            return {
+              ...made,
+              network,
+              inherit: async () => {
+                if (named.length > 0) await network.listen?.(named)
+              },
+            }
           },
         },
         epochs: fileEpochStore(`${keyFile}.epoch`),

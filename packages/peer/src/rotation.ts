@@ -92,7 +92,11 @@ export function createRotation(options: RotationOptions): Rotation {
       fingerprint: instance.key.publicKey.fingerprint,
       serial: instance.serial,
     })
-    drain(former, clock.monotonic() + tunables.instanceDrainMs)
+    drain(former, clock.monotonic() + tunables.instanceDrainMs, async () => {
+      await next.inherit?.()
+      options.announced()
+      await beacon.announce()
+    })
     return { fingerprint: instance.key.publicKey.fingerprint, serial: instance.serial }
   }
 
@@ -111,14 +115,14 @@ export function createRotation(options: RotationOptions): Rotation {
     }
   }
 
-  const drain = (former: OwnInstance, deadline: number): void => {
+  const drain = (former: OwnInstance, deadline: number, then: () => Promise<void>): void => {
     const used = [...links.all()].filter(({ own }) => own === former)
     const late = clock.monotonic() >= deadline
     if (!late && (used.length > 0 || streaming.uses(former))) {
       const timer = clock.after(tunables.presenceMs / 2, () => {
         draining.delete(timer)
         void linkAnew(former)
-        drain(former, deadline)
+        drain(former, deadline, then)
       })
       draining.add(timer)
       return
@@ -130,7 +134,8 @@ export function createRotation(options: RotationOptions): Rotation {
     for (const link of used) link.close(reason)
     network
       .retire(former)
-      .catch((error: Error) => notice(`the node of the old key did not stop: ${error.message}`))
+      .then(() => (stopped ? undefined : then()))
+      .catch((error: Error) => notice(`what the old key’s node held could not be taken over: ${error.message}`))
       .finally(() => telemetry.emit('identity.retired', { agentId, fingerprint: former.key.publicKey.fingerprint }))
   }
 

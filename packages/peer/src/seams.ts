@@ -41,6 +41,8 @@ export interface RotationSeam {
     key: SigningKey
     certificates: readonly SignedDocument[]
     network: Network
+    /** The node of the key before has stopped: what it held, as its ports, can be had now. */
+    inherit?(): Promise<void>
   }>
 }
 

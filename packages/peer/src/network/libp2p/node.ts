@@ -51,6 +51,8 @@ export interface Node {
   readonly gossip: GossipSub
   /** Dials exactly this address; the connection is then known to libp2p as if it had dialled by itself. */
   dialAddress(address: Multiaddr, signal: AbortSignal): Promise<Connection>
+  /** Listens on further addresses. */
+  listen(addresses: readonly Multiaddr[]): Promise<void>
   /** Stops it with everything that would keep the process alive. */
   stop(): Promise<void>
 }
@@ -73,6 +75,7 @@ interface Components {
 
 interface Transports {
   dial(address: Multiaddr, options: { signal: AbortSignal }): Promise<Connection>
+  listen(addresses: Multiaddr[]): Promise<void>
   getListeners(): readonly { getAddrs(): Multiaddr[] }[]
 }
 
@@ -158,6 +161,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       if (connection.status === 'open') return connection
       throw new DOMException('the connection was closed while it came up', 'ConnectionClosedError')
     },
+    listen: async (addresses) => (components as Components).transportManager.listen([...addresses]),
     stop: () =>
       stopWithTimers({ stop: async () => libp2p.stop(), addressManager: components?.addressManager ?? {}, gossip }),
   }
