@@ -6,9 +6,12 @@ import { type Json, type JsonMap, parseJson } from './json.ts'
 import { isAgentId, isCapability, isName } from './names.ts'
 import { Refused } from './refused.ts'
 
-export type Kind = 'manifest' | 'presence' | 'certificate' | 'endorsement'
+export type Kind = 'manifest' | 'presence' | 'certificate' | 'endorsement' | 'revocation'
 
 type Fields = { [field: string]: Test }
+
+const MOST_CERTIFICATES = 3
+const isFingerprint: Test = (value) => typeof value === 'string' && /^sha256:[0-9a-f]{64}$/.test(value)
 
 const isRecordOf =
   (test: (value: Json, key: string) => boolean, most: number): Test =>
@@ -30,7 +33,8 @@ const CAPABILITY: Fields = {
 }
 
 const COMMON: Fields = { agent_id: isAgentId, network: isName }
-const VALIDITY: Fields = { ...COMMON, serial: isWhole(), not_before: isWhole(), not_after: isWhole() }
+const LIFE: Fields = { network: isName, serial: isWhole(), not_before: isWhole(), not_after: isWhole() }
+const VALIDITY: Fields = { ...COMMON, ...LIFE }
 
 const FIELDS: Record<string, Fields> = {
   manifest: {
@@ -65,6 +69,14 @@ const FIELDS: Record<string, Fields> = {
     expires_at: isWhole(),
   },
   instance: { ...VALIDITY, instance_key: isBase64url(32) },
+  team: { ...LIFE, team: isName, team_key: isBase64url(32), prefix: isAgentId, roles: isListOf(isName, 32) },
+  revocation: {
+    ...COMMON,
+    key: isFingerprint,
+    serial: isWhole(),
+    reason: isText(256),
+    signer: isBase64url(32),
+  },
   organisation: { ...VALIDITY, agent_key: isBase64url(32), team: isName, roles: isListOf(isName, 32) },
 }
 
@@ -73,34 +85,64 @@ const LIMITS: Record<Kind, number> = {
   presence: 16 * 1024,
   certificate: 2 * 1024,
   endorsement: 1024,
+  revocation: 8 * 1024,
 }
 
-/** Reads a document that must be signed by `signer` (a presence or endorsement: by the key that it names). `now` judges certificates. */
-export function readDocument(bytes: Uint8Array, kind: Kind, signer: VerifyingKey, now: number): JsonMap {
+/**
+ * Reads a document that must be signed by `signer` (a presence, an endorsement and a revocation: by the key that they name, unless
+ * certificates beside it name another). `now` judges certificates.
+ */
+export function readDocument(
+  bytes: Uint8Array,
+  kind: Kind,
+  signer: VerifyingKey,
+  now: number,
+  toleranceMs = 0,
+): JsonMap {
   const at = cursor(bytes, 'document')
   const body = at.part(LIMITS[kind])
   const signature = at.take(64)
   at.end()
   const json = parseJson(body, 'payload')
   if (!isMap(json)) throw new Refused('document', 'not an object')
-  const key = kind === 'presence' || kind === 'endorsement' ? ownKey(json) : signer
+  const chained = 'certificates' in json && Array.isArray(json.certificates) && json.certificates.length > 0
+  const own = kind === 'presence' || kind === 'endorsement' ? 'key' : kind === 'revocation' ? 'signer' : undefined
+  const key = own && (own === 'signer' || !chained) ? ownKey(json, own) : signer
   if (!key.verifies(join(domain(kind), partOf(body)), signature)) throw new Refused('signature', 'a forged document')
   const name = kind === 'certificate' ? String(json.kind) : kind
   const fields = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
   if (fields === undefined) throw new Refused('document', `a certificate of kind ${name}`)
   checkFields(json, fields, 'document')
-  if (kind === 'manifest' && json.key !== Buffer.from(key.raw).toString('base64url')) {
+  if ('certificates' in json && kind !== 'certificate') {
+    checkFields(json, { certificates: isListOf(isBase64url(), MOST_CERTIFICATES) }, 'document')
+  }
+  if (kind === 'manifest' && !chained && json.key !== Buffer.from(key.raw).toString('base64url')) {
     throw new Refused('document', 'not the key that signed it')
   }
-  if (kind === 'certificate' && ((json.not_before as number) > now || (json.not_after as number) < now)) {
-    throw new Refused('expired', 'outside its time')
+  if (kind === 'certificate') {
+    const about = json.kind === 'instance' ? 'instance_key' : json.kind === 'team' ? 'team_key' : 'agent_key'
+    verifyingKey(Buffer.from(json[about] as string, 'base64url'))
+    if ((json.not_before as number) > now + toleranceMs || (json.not_after as number) < now - toleranceMs) {
+      throw new Refused('expired', 'outside its time')
+    }
   }
   return json
 }
 
-function ownKey(json: JsonMap): VerifyingKey {
-  checkFields(json, { key: isBase64url(32) }, 'document')
-  return verifyingKey(Buffer.from(json.key as string, 'base64url'))
+/** What a document says of its kind, whoever signed it. */
+export function kindOf(bytes: Uint8Array): Json {
+  const at = cursor(bytes, 'document')
+  const body = at.part(LIMITS.certificate)
+  at.take(64)
+  at.end()
+  const json = parseJson(body, 'payload')
+  if (!isMap(json)) throw new Refused('document', 'not an object')
+  return json.kind ?? null
+}
+
+function ownKey(json: JsonMap, field: string): VerifyingKey {
+  checkFields(json, { [field]: isBase64url(32) }, 'document')
+  return verifyingKey(Buffer.from(json[field] as string, 'base64url'))
 }
 
 /** The bytes of `{document, signature}`, both base64url. */

@@ -25,7 +25,7 @@ const HELLO: { [field: string]: Test } = {
   nonce: isBase64url(32),
   agent_id: isAgentId,
   key: isBase64url(32),
-  certificates: isListOf(isBase64url(), 2),
+  certificates: isListOf(isBase64url(), 3),
   limits: isObjectOf({ max_envelope_bytes: isWhole(1), max_in_flight: isWhole(1) }),
   time: isWhole(),
 }
@@ -58,7 +58,8 @@ export function readMessage(body: Uint8Array, kind: Kind): { message: JsonMap } 
   const json = parseCompact(body, 'handshake')
   if (json.error_code !== undefined)
     return { told: TOLD.includes(json.error_code) ? json.error_code : 'HANDSHAKE_REFUSED' }
-  const fields = FIELDS[kind]
+  const keeps = json.revocations !== undefined && (kind === 'proof' || kind === 'welcome')
+  const fields = keeps ? { ...FIELDS[kind], revocations: isHash } : FIELDS[kind]
   checkFields(json, fields, 'handshake')
   const message = Object.fromEntries(Object.keys(fields).map((field) => [field, json[field] as Json]))
   if (Array.isArray(message.content_types)) {

@@ -19,6 +19,9 @@ export type Fault =
   | 'handshake'
   | 'document'
   | 'expired'
+  | 'network'
+  | 'identity'
+  | 'rights'
   | 'arrival'
 
 /** The one way in which this decoder says no. */

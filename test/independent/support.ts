@@ -41,6 +41,9 @@ const CODES: Record<Exclude<Fault, 'arrival'>, readonly string[]> = {
   handshake: ['MALFORMED'],
   document: ['MALFORMED'],
   expired: ['EXPIRED'],
+  network: ['WRONG_NETWORK'],
+  identity: ['IDENTITY_MISMATCH'],
+  rights: ['NOT_ALLOWED'],
 }
 
 /** Whether a refusal with this fault is what others call by that code. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { judgeArrival, judgeBroadcast } from './arrival.ts'
 import { cursor, domain, hex, unhex } from './bytes.ts'
+import { followChain } from './chain.ts'
 import { fromFile, readDocument } from './documents.ts'
 import { sha256, type VerifyingKey, verifyingKey } from './ed25519.ts'
 import { leafOf, readPayload, signedBytes, verifyBytes } from './envelope.ts'
@@ -185,6 +186,26 @@ describe('a decoder written from the wire text agrees on', () => {
       expect(open(vector)).toEqual({ ...vector.value, ...onWire })
       expect(hex(fromFile(vector.file))).toBe(vector.bytes)
       if (vector.digest) expect(hex(sha256(unhex(vector.bytes)))).toBe(vector.digest)
+    }
+  })
+
+  it('chains of certificates', () => {
+    const { network, tolerance_ms, organisation, accepted, refused } = read('chains')
+    const follow = ({ agent_id, key, certificates, now, demands }: Read) =>
+      followChain(
+        { agentId: agent_id, key: unhex(key), certificates: certificates.map(unhex) },
+        {
+          network,
+          now,
+          toleranceMs: tolerance_ms,
+          organisation: verifyingKey(unhex(organisation)),
+          demands: demands === true,
+        },
+      )
+    expect(disagreements([...accepted, ...refused], follow)).toEqual([])
+    for (const vector of accepted) {
+      const { signer, serial, organisation: says } = vector
+      expect(follow(vector)).toEqual({ signer, serial, ...(says ? { organisation: says } : {}) })
     }
   })
 

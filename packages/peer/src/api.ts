@@ -4,6 +4,7 @@ import type {
   AttemptReport,
   Capability,
   CapabilitySchemas,
+  DocumentFile,
   ErrorReturnOf,
   ErrorsOf,
   HandlerAnswerOf,
@@ -24,7 +25,9 @@ import type { StopOptions } from './calls/drain.ts'
 import type { PullOptions } from './calls/pull.ts'
 import type { Session } from './calls/session.ts'
 import type { ContextRef } from './context/store.ts'
+import type { Rotated } from './rotation.ts'
 import type { Candidate, Query, Sla } from './routing/query.ts'
+import type { InstanceFiles } from './seams.ts'
 import type { PeerEvents } from './telemetry/events.ts'
 
 /** What a call is addressed to: a contract (typed), for any agent that provides it. */
@@ -342,6 +345,19 @@ export interface Peer extends AsyncDisposable {
   /** Structured events of every stage. */
   readonly events: PeerEvents
   /** The balance: `calls = succeeded + failed + inFlight`, always. */
+  /**
+   * Changes the key that this peer runs under, while it runs: a new one is made, signed by the agent key, announced, and linked with
+   * everyone; calls move to it, none is lost. What goes on under the old key may go on for five minutes. Without the agent key here, `files` names a key and its certificates
+   * that `certifyInstance` made; name the same files in the options of the next start. Resolves once new calls go over the new key. Rejects with `INVALID_OPTION`, `INVALID_CERTIFICATE`,
+   * `STORAGE_FAILED`, `BUSY` while another rotation is under way.
+   */
+  rotate(files?: InstanceFiles): Promise<Rotated>
+  /**
+   * Tells everyone that a key must not speak for an agent any more; their links with it end at once. Either one of this agent's own
+   * keys, by its fingerprint, or a revocation that `makeRevocation` made. Resolves with the number of peers it went to directly;
+   * those who are not there hear of it when they come. Rejects with `NOT_ALLOWED` for a signer without the right.
+   */
+  revoke(what: { key: string; reason: string } | DocumentFile): Promise<{ peers: number }>
   balance(): Balance
 }
 

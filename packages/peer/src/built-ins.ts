@@ -21,6 +21,7 @@ export interface BuiltInsOptions {
   readonly tasks: TaskProvider
   readonly sessions: SessionRuntime
   readonly contexts: ContextRuntime
+  readonly revocations: BuiltIn
   own(): { readonly document: SignedDocument }
   /** Manifests of others that are kept. */
   keys(): Forwarding['keys']
@@ -28,12 +29,13 @@ export interface BuiltInsOptions {
 
 /** What every peer offers, under `hermes.`. */
 export function createBuiltIns(options: BuiltInsOptions): ReadonlyMap<string, BuiltIn> {
-  const { agentId, epoch, clock, tunables, dedup, tasks, sessions, contexts, own, keys } = options
+  const { agentId, epoch, clock, tunables, dedup, tasks, sessions, contexts, revocations, own, keys } = options
   return new Map<string, BuiltIn>([
     ...tasks.builtIns,
     ['hermes.manifest', (input) => ({ manifest: toBase64url(manifestFor(input, agentId, own(), keys())) })],
     ['hermes.session', sessions.builtIn],
     ['hermes.context', contexts.builtIn],
+    ['hermes.revocations', revocations],
     [
       'hermes.outcome',
       outcomeBuiltIn({

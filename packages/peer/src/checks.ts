@@ -106,6 +106,16 @@ export function checkSession({ idleMs, leaseMs }: { idleMs?: unknown; leaseMs?: 
     refuse('leaseMs', 'must be a whole number of milliseconds up to 24 hours')
 }
 
+/** Files of a key that was made elsewhere. Throws `INVALID_OPTION` that names the field. */
+export function checkInstanceFiles(files: unknown): void {
+  if (files === undefined) return
+  if (typeof files !== 'object' || files === null) refuse('files', 'must be an object with identity and certificate')
+  for (const field of ['identity', 'certificate'] as const) {
+    const path = (files as Record<string, unknown>)[field]
+    if (typeof path !== 'string' || path === '') refuse(`files.${field}`, 'must be the path of a file')
+  }
+}
+
 export function checkListener(listener: unknown, field: string): void {
   if (typeof listener !== 'function') refuse(field, 'must be a function')
 }

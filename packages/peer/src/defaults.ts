@@ -1,5 +1,6 @@
 const SECOND = 1000
 const MINUTE = 60 * SECOND
+const DAY = 24 * 60 * MINUTE
 const MiB = 1024 * 1024
 
 /**
@@ -135,6 +136,17 @@ export const DEFAULTS = {
   manifestsAsked: 64,
   /** Frames of one link, up to 1 MiB each, that wait for the manifest of their maker; further ones are refused. */
   framesAwaitingKeys: 8,
+
+  /** An instance certificate lives for so long … */
+  instanceLifeMs: 90 * DAY,
+  /** … and whoever has met a newer one takes the one before for so long: time enough to bring back a process with its old key. */
+  instanceOverlapMs: 7 * DAY,
+  /** A peer rotates by itself when its certificate has so long left: as long as an overlap. */
+  instanceRenewMs: 7 * DAY,
+  /** At a rotation what still uses the old key may go on for so long: the longest stream. Then its connections are closed. */
+  instanceDrainMs: 5 * MINUTE,
+  /** Revocations by keys that are not on record, looked at per window of presence: anybody can make keys. */
+  revocationStrangers: 32,
 
   heartbeatMs: 15 * SECOND,
   /** A heartbeat is also due after so many frames or bytes received: it tells which answers have arrived. */

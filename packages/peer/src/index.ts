@@ -60,13 +60,26 @@ export type {
 export { staticDirectory } from './directory/sources/static.ts'
 export type { AllowedAgent } from './identity/allow-list.ts'
 export { allowList } from './identity/allow-list.ts'
+export {
+  type CertifyAgentOptions,
+  type CertifyInstanceOptions,
+  certifyAgent,
+  certifyInstance,
+  type MadeKey,
+  makeOrganisationKey,
+  makeRevocation,
+  makeTeamKey,
+  type RevocationOptions,
+  type TeamKeyOptions,
+} from './identity/authority.ts'
 export { type EpochStore, fileEpochStore, memoryEpochStore } from './identity/epoch.ts'
 export { createKeyCheck, type KeyCheck } from './identity/key-check.ts'
 export { loadOrCreateKey } from './identity/key-file.ts'
 export type { Membership } from './identity/membership.ts'
+export { type OrganisationOptions, organisation } from './identity/organisation.ts'
 export { memoryPins, type PinStore, pinning } from './identity/pins.ts'
 export { generatePreSharedKey } from './identity/pre-shared-key.ts'
-export type { Claim, Judgement, Trust } from './identity/trust.ts'
+export type { Claim, Judgement, Trust, TrustMemory } from './identity/trust.ts'
 export { createDiskJournal, type DiskJournalOptions } from './journal/disk/disk-journal.ts'
 export type { Journal, JournalChange, JournalTable } from './journal/journal.ts'
 export { createMemoryJournal, createMemoryStore, type MemoryJournalOptions } from './journal/memory-journal.ts'
@@ -91,13 +104,14 @@ export type { Subject } from './policy/match.ts'
 export type { Policy, Rule } from './policy/read.ts'
 export { parsePolicy } from './policy/source.ts'
 export { type Random, systemRandom } from './random.ts'
+export type { Rotated } from './rotation.ts'
 export { rerun } from './routing/decision.ts'
 export { explain } from './routing/explain.ts'
 export type { EmbedFunction } from './routing/intent/embedder.ts'
 export { type OpenAiEmbeddingsOptions, openAiEmbeddings } from './routing/intent/openai-embeddings.ts'
 export type { Candidate, Query, Sla } from './routing/query.ts'
 export type { DecisionRecord } from './routing/record.ts'
-export type { Opened, Seams } from './seams.ts'
+export type { InstanceFiles, Opened, RotationSeam, Seams } from './seams.ts'
 export { type StopOnSignalsOptions, stopOnSignals } from './stop-on-signals.ts'
 export type { AnyEvent, EventMap, EventName, EventOf, PeerEvents } from './telemetry/events.ts'
 export type { MessageLogLine } from './telemetry/message-log.ts'

@@ -10,6 +10,7 @@ import type { Outbox } from './delivery/outbox.ts'
 import type { Directory } from './directory/directory.ts'
 import type { PresenceBeacon } from './directory/presence.ts'
 import type { Forwarding } from './forwarding/forwarding.ts'
+import type { IdentityRuntime } from './identity-runtime.ts'
 import type { Keeper } from './link/keeper.ts'
 import type { Links, LinksEvents } from './link/links.ts'
 import type { Reconnector } from './link/reconnect.ts'
@@ -29,6 +30,7 @@ export interface LinkStages {
   readonly tasks: Tasks
   readonly keeper: Keeper
   readonly reconnector: Reconnector
+  readonly identity: IdentityRuntime
   readonly clock: Clock
   readonly tunables: Tunables
 }
@@ -50,7 +52,7 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
   }
   return {
     up(link) {
-      const { links, inbox, reconnector, sessions, directory, tasks, beacon } = all()
+      const { links, inbox, reconnector, sessions, directory, tasks, beacon, identity } = all()
       let others = 0
       for (const other of links.all()) if (other.remote.agentId === link.remote.agentId) others++
       inbox.linked(link, others === 1)
@@ -58,6 +60,7 @@ export function linkEvents(stages: () => LinkStages): LinksEvents {
       sessions.linked(link.remote.agentId, link.remote.epoch)
       directory.linked(link)
       tasks.linked(link.remote.agentId)
+      identity.linked(link)
       doubted = false
       beacon.hold(false)
     },

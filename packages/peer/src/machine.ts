@@ -1,17 +1,20 @@
 import { performance } from 'node:perf_hooks'
-import { HermesError, STREAM_PROTOCOL } from '@hermes-peer/protocol'
-import { systemClock } from './clock.ts'
+import { HermesError, type SigningKey, STREAM_PROTOCOL } from '@hermes-peer/protocol'
+import { type Clock, systemClock } from './clock.ts'
 import { allowList, allowListFile } from './identity/allow-list.ts'
 import { fileEpochStore } from './identity/epoch.ts'
-import { createKeyCheck } from './identity/key-check.ts'
-import { loadOrCreateKey } from './identity/key-file.ts'
+import { createKeyCheck, type KeyCheck } from './identity/key-check.ts'
+import { organisation } from './identity/organisation.ts'
+import { loadOwnKeys, nextInstance, readInstance } from './identity/own-keys.ts'
 import { memoryPins, pinFile, pinning } from './identity/pins.ts'
 import { loadPreSharedKey } from './identity/pre-shared-key.ts'
 import { openPrivateFolder, type PrivateFolder } from './identity/private-folder.ts'
+import { readPublicKey } from './identity/public-key-file.ts'
 import { anyOf, nobody, type Trust } from './identity/trust.ts'
 import { createDiskJournal } from './journal/disk/disk-journal.ts'
 import type { Journal } from './journal/journal.ts'
 import { createMemoryJournal } from './journal/memory-journal.ts'
+import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import { type Random, systemRandom } from './random.ts'
 import type { Opened, Seams } from './seams.ts'
@@ -20,11 +23,12 @@ import type { Opened, Seams } from './seams.ts'
 export function machineSeams(): Seams {
   const clock = systemClock()
   const random = systemRandom()
+  const keys = createKeyCheck()
   let utilization = performance.eventLoopUtilization()
   return {
     clock,
     random,
-    keys: createKeyCheck(),
+    keys,
     loopUtilization() {
       const now = performance.eventLoopUtilization()
       const share = performance.eventLoopUtilization(now, utilization).utilization
@@ -43,36 +47,64 @@ export function machineSeams(): Seams {
           details: { field: 'identity' },
         })
       }
-      const key = loadOrCreateKey(keyFile, random)
-      const trust = trustOf(settings, folder, () => clock.monotonic(), report)
-      const network = createLibp2pNetwork({
-        privateKey: key.seed,
-        networkName: settings.network,
-        listen: [...settings.listen],
-        ...(settings.announce ? { announce: [...settings.announce] } : {}),
-        ...(settings.preSharedKey ? { preSharedKey: loadPreSharedKey(settings.preSharedKey) } : {}),
-        mdns: settings.mdns,
-        dialTimeoutMs: settings.tunables.dialTimeoutMs,
-        limits: {
-          maxConnections: settings.tunables.maxConnections,
-          pendingHandshakes: settings.tunables.pendingHandshakes,
-          // Streams over our own bound are told so; only beyond that does the transport reset them without a word.
-          inboundChannels: { [STREAM_PROTOCOL]: 3 * settings.tunables.streamsPerPeer },
-          ...(settings.preset === 'local' ? {} : { perAddressLimit: settings.tunables.pendingHandshakesPerAddress }),
-        },
-      })
+      const own = loadOwnKeys({ settings, keyFile, clock, random })
+      const trust = trustOf(settings, folder, { clock, keys, report })
+      const preSharedKey = settings.preSharedKey ? loadPreSharedKey(settings.preSharedKey) : undefined
+      const networkOf = (key: SigningKey, listen: readonly string[]): Network =>
+        createLibp2pNetwork({
+          privateKey: key.seed,
+          networkName: settings.network,
+          listen: [...listen],
+          ...(settings.announce ? { announce: [...settings.announce] } : {}),
+          ...(preSharedKey ? { preSharedKey } : {}),
+          mdns: settings.mdns,
+          dialTimeoutMs: settings.tunables.dialTimeoutMs,
+          limits: {
+            maxConnections: settings.tunables.maxConnections,
+            pendingHandshakes: settings.tunables.pendingHandshakes,
+            // Streams over our own bound are told so; only beyond that does the transport reset them without a word.
+            inboundChannels: { [STREAM_PROTOCOL]: 3 * settings.tunables.streamsPerPeer },
+            ...(settings.preset === 'local' ? {} : { perAddressLimit: settings.tunables.pendingHandshakesPerAddress }),
+          },
+        })
+      const { key, agentKey, certificates, agentSigner } = own
       return {
         key,
+        agentKey,
+        certificates,
+        ...(agentSigner ? { agentSigner } : {}),
+        rotation: {
+          alone: agentSigner !== undefined,
+          async next(serial, files) {
+            const made = files
+              ? readInstance(files.identity, files.certificate, settings, clock)
+              : nextInstance(own, serial, { settings, keyFile, clock, random })
+            const network = networkOf(made.key, anyPort(settings.listen))
+            const named = settings.listen.filter((address) => !anyPort([address]).includes(address))
+            return {
+              ...made,
+              network,
+              inherit: async () => {
+                if (named.length > 0) await network.listen?.(named)
+              },
+            }
+          },
+        },
         epochs: fileEpochStore(`${keyFile}.epoch`),
         trust,
-        network,
+        network: networkOf(key, settings.listen),
         journal: journalOf(settings, keyFile, random),
         neighbours: () => folder?.neighbours(settings.network) ?? [],
         announce: (addresses) =>
-          folder?.announce({ key: key.publicKey.raw, network: settings.network, addresses }) ?? (() => undefined),
+          folder?.announce({ key: agentKey.raw, network: settings.network, addresses }) ?? (() => undefined),
       } satisfies Opened
     },
   }
+}
+
+/** The ports that are named are taken by the node of the old key as long as it runs. */
+function anyPort(listen: readonly string[]): readonly string[] {
+  return listen.map((address) => address.replace(/\/tcp\/\d+/, '/tcp/0'))
 }
 
 /** Beside the key, because it belongs to that identity: whoever moves the one has to move the other. */
@@ -82,15 +114,18 @@ function journalOf({ journal, tunables }: Settings, keyFile: string, random: Ran
 }
 
 function trustOf(
-  { trust, preset }: Settings,
+  { trust, preset, network, tunables }: Settings,
   folder: PrivateFolder | undefined,
-  monotonic: () => number,
-  report: (text: string) => void,
+  { clock, keys, report }: { clock: Clock; keys: KeyCheck; report: (text: string) => void },
 ): Trust {
   const modes: Trust[] = []
   const allow = trust?.allow
-  if (typeof allow === 'string') modes.push(allowListFile(allow, { monotonic, report }))
+  if (typeof allow === 'string') modes.push(allowListFile(allow, { monotonic: () => clock.monotonic(), report }))
   else if (allow) modes.push(allowList(allow))
+  if (trust?.org !== undefined) {
+    const key = readPublicKey(trust.org, 'trust.org')
+    modes.push(organisation({ key, network, clock, toleranceMs: tunables.maxClockOffsetMs, keys }))
+  }
   if (folder && !trust) modes.push(folder.trust)
   if (trust?.pins) modes.push(pinning(pinFile(trust.pins), { report }))
   else if (folder && !trust) modes.push(pinning(pinFile(folder.pinFile), { report }))

@@ -16,6 +16,11 @@ export interface TrustOptions {
   allow?: string | readonly AllowedAgent[]
   /** A file that keeps the keys of agents this peer first dialled itself at an address the user gave. */
   pins?: string
+  /**
+   * The public key of an organisation: agents that it has certified are admitted, in their team and roles. Raw in base64url, or the
+   * path of a file that holds it in PEM, as `makeOrganisationKey` writes it.
+   */
+  org?: string
 }
 
 export interface PeerOptions {
@@ -30,6 +35,11 @@ export interface PeerOptions {
   preset?: 'local' | 'server' | 'none'
   /** Path of the key file, made when it does not exist. Default: in the private folder, `<agentId>.pem`. */
   identity?: string
+  /**
+   * Path of the certificates of this agent, as `certifyAgent` or `certifyInstance` writes them; the key file must be the one they
+   * are for. Then `identity` defaults to this path with `.pem` in the place of `.cert`.
+   */
+  certificate?: string
   trust?: TrustOptions
   /**
    * Who may use what here, and what this agent may use of whom: the path of a YAML or JSON file, which is followed as it changes, or
@@ -77,6 +87,7 @@ export interface Settings {
   readonly network: string
   readonly preset: 'local' | 'server' | 'none'
   readonly identity: string | undefined
+  readonly certificate: string | undefined
   readonly trust: TrustOptions | undefined
   readonly policy: string | Policy | undefined
   readonly listen: readonly string[]
@@ -98,6 +109,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'network',
   'preset',
   'identity',
+  'certificate',
   'trust',
   'policy',
   'listen',
@@ -126,7 +138,8 @@ export function readOptions(options: PeerOptions): Settings {
     agentId: checkName('agent_id', options.agentId, 'agentId'),
     network: options.network === undefined ? 'default' : checkName('network', options.network, 'network'),
     preset,
-    identity: text(options, 'identity'),
+    identity: text(options, 'identity') ?? besideCertificate(text(options, 'certificate')),
+    certificate: text(options, 'certificate'),
     trust: trustOf(options.trust),
     policy: policyOf(options.policy),
     listen: addresses(options, 'listen') ?? ['/ip4/127.0.0.1/tcp/0'],
@@ -143,7 +156,11 @@ export function readOptions(options: PeerOptions): Settings {
     tunables: tunablesOf(options.tuning),
   }
   if (preset === 'server' && !settings.trust) {
-    refuse('trust', 'is missing: the server preset admits only whom you name', 'Give trust: { allow: "./trust.json" }.')
+    refuse(
+      'trust',
+      'is missing: the server preset admits only whom you name',
+      'Give trust: { allow: "./trust.json" }, or { org: "./acme.pub" }.',
+    )
   }
   if (preset === 'server' && settings.policy === undefined) {
     refuse(
@@ -177,7 +194,7 @@ function refuse(field: string, why: string, hint?: string): never {
 
 function text(
   options: PeerOptions,
-  field: 'identity' | 'folder' | 'journal' | 'description' | 'preSharedKey',
+  field: 'identity' | 'certificate' | 'folder' | 'journal' | 'description' | 'preSharedKey',
   demand = 'must be a text that is not empty',
 ): string | undefined {
   const value: unknown = options[field]
@@ -226,15 +243,16 @@ function addresses(options: PeerOptions, field: 'listen' | 'announce' | 'bootstr
 
 function trustOf(value: unknown): TrustOptions | undefined {
   if (value === undefined) return undefined
-  if (typeof value !== 'object' || value === null) refuse('trust', 'must be an object with allow or pins')
-  const { allow, pins, ...rest } = value as TrustOptions & Record<string, unknown>
+  if (typeof value !== 'object' || value === null) refuse('trust', 'must be an object with allow, org or pins')
+  const { allow, pins, org, ...rest } = value as TrustOptions & Record<string, unknown>
   const other = Object.keys(rest)[0]
-  if (other !== undefined) refuse(`trust.${other}`, 'is not an option; known are allow and pins')
-  if (allow === undefined && pins === undefined) refuse('trust', 'must name allow or pins')
+  if (other !== undefined) refuse(`trust.${other}`, 'is not an option; known are allow, org and pins')
+  if (allow === undefined && pins === undefined && org === undefined) refuse('trust', 'must name allow, org or pins')
   if (allow !== undefined && (typeof allow !== 'string' || allow === '') && !Array.isArray(allow)) {
     refuse('trust.allow', 'must be a path or a list')
   }
   if (pins !== undefined && (typeof pins !== 'string' || pins === '')) refuse('trust.pins', 'must be a path')
+  if (org !== undefined && (typeof org !== 'string' || org === '')) refuse('trust.org', 'must be a path or a key')
   return value as TrustOptions
 }
 
@@ -245,6 +263,11 @@ function policyOf(value: unknown): string | Policy | undefined {
     return refuse('policy', 'must be the path of a file, or an object with serve and call')
   }
   return policyOfObject(value as PolicyDocument)
+}
+
+/** `ledger.cert` → `ledger.pem`. */
+function besideCertificate(path: string | undefined): string | undefined {
+  return path?.endsWith('.cert') ? `${path.slice(0, -'.cert'.length)}.pem` : undefined
 }
 
 function tunablesOf(value: unknown): Tunables {

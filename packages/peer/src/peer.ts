@@ -2,6 +2,7 @@ import {
   type Capability,
   checkAgainst,
   checkName,
+  type DocumentFile,
   HermesError,
   type InputOf,
   isReservedName,
@@ -32,7 +33,16 @@ import { emit } from './calls/emit.ts'
 import type { Provided } from './calls/job.ts'
 import { outputOf } from './calls/output.ts'
 import type { Session } from './calls/session.ts'
-import { checkContract, checkDrain, checkHandler, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
+import {
+  checkContract,
+  checkDrain,
+  checkHandler,
+  checkInstanceFiles,
+  checkListener,
+  checkOffer,
+  checkQuery,
+  checkTimes,
+} from './checks.ts'
 import type { ContextRef } from './context/store.ts'
 import { targetOf } from './dynamic-target.ts'
 import { createListeners, type Listeners } from './listeners.ts'
@@ -42,9 +52,10 @@ import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
 import { createOutside } from './outside.ts'
 import { openPolicy } from './policy/open.ts'
+import type { Rotated } from './rotation.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
-import type { Seams } from './seams.ts'
+import type { InstanceFiles, Seams } from './seams.ts'
 import { onAbort, withSignal } from './signals.ts'
 import { createLedger } from './telemetry/balance.ts'
 import type { PeerEvents } from './telemetry/events.ts'
@@ -371,6 +382,19 @@ class AgentPeer implements Peer {
       const link = await runtime.links.connect({ addresses: [address], chosen: true }, signal)
       return link.remote.agentId
     })
+  }
+
+  rotate(files?: InstanceFiles): Promise<Rotated> {
+    try {
+      checkInstanceFiles(files)
+      return this.#running().rotation.rotate(files)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  async revoke(what: { key: string; reason: string } | DocumentFile): Promise<{ peers: number }> {
+    return this.#running().identity.revoke(what)
   }
 
   balance(): Balance {

@@ -25,6 +25,7 @@ import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
 import { createSources } from './directory/sources/sources.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
+import { createIdentityRuntime, type IdentityRuntime } from './identity-runtime.ts'
 import { joinWays } from './join-ways.ts'
 import { createKeeper } from './link/keeper.ts'
 import { createLinks, type Links } from './link/links.ts'
@@ -35,12 +36,15 @@ import { detached } from './network/detached.ts'
 import type { Network } from './network/network.ts'
 import type { Settings } from './options.ts'
 import type { Outside } from './outside.ts'
+import { ownState } from './own-state.ts'
 import type { RunningPolicy } from './policy/open.ts'
+import { createRotation, type Rotation } from './rotation.ts'
 import { createBreaker } from './routing/breaker.ts'
 import { createIntents } from './routing/intent/intents.ts'
 import { createMeasurements } from './routing/measure.ts'
 import { createRouter, type Router } from './routing/router.ts'
 import type { Opened, Seams } from './seams.ts'
+import { sweepEvery } from './sweep.ts'
 import type { Ledger } from './telemetry/balance.ts'
 import type { Telemetry } from './telemetry/events.ts'
 import { createTopics, handOnStored, receiveEvents } from './topics.ts'
@@ -72,6 +76,8 @@ export interface Runtime {
   readonly sessions: SessionRuntime
   readonly contexts: ContextRuntime
   readonly policy: RunningPolicy
+  readonly identity: IdentityRuntime
+  readonly rotation: Rotation
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -82,20 +88,28 @@ export interface Runtime {
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { settings, seams, opened, policy, telemetry, ledger, provided, deliver } = options
   const { agentId, network: networkName, tunables } = settings
-  const { clock, random, keys } = seams
+  const { clock, random } = seams
   const common = { clock, random, tunables, telemetry }
-  const { key, trust, journal } = opened
-  const network = detached(opened.network, options.outside)
+  const { trust, journal } = opened
+  const identity: IdentityRuntime = createIdentityRuntime({
+    settings,
+    seams,
+    opened,
+    firstNetwork: detached(opened.network, options.outside),
+    telemetry,
+    stages: () => ({ links, directory, streaming, ask, fallSilent }),
+  })
+  const { network, identities, key } = identity
   const epoch = opened.epochs.next(clock.now())
   const maxEnvelopeBytes = LIMITS.envelope
 
   let announcing = true
-  const duplicate = (error: HermesError): void => {
+  const fallSilent = ({ message }: HermesError): void => {
     if (!announcing) return
     announcing = false
     beacon.stop()
     reconnector.stop()
-    telemetry.emit('peer.notice', { text: `${error.message}; this one stops announcing itself` })
+    telemetry.emit('peer.notice', { text: `${message}; this one stops announcing itself` })
   }
 
   const dedup = createDedup({
@@ -113,15 +127,16 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const links: Links = createLinks({
     network,
-    key,
-    keys,
-    trust,
+    own: network.ownerOf,
+    identities,
     ...common,
     perAddress: settings.preset !== 'local',
     self: {
       agentId,
+      key,
       network: networkName,
       epoch,
+      revocations: identity.revocations.digest,
       limits: { max_envelope_bytes: maxEnvelopeBytes, max_in_flight: tunables.inFlightPerPeer },
       manifestDigest: () => manifest.digest,
       nextSequence: (other) => outbox.nextSequence(other),
@@ -141,6 +156,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       tasks,
       keeper,
       reconnector,
+      identity,
       clock,
       tunables,
     })),
@@ -150,7 +166,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agentId,
     network: networkName,
     epoch,
-    key,
+    key: () => network.current.key,
     links,
     ...common,
     maxEnvelopeBytes,
@@ -169,17 +185,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const sources = createSources({ settings, network, ...common, capabilities })
   const directory: Directory = createDirectory({
     agentId,
-    ownKey: key.publicKey,
+    ownKey: key,
     epoch,
     networkName,
     sources: sources.all,
     health: sources.health,
     links,
-    trust,
+    identities,
     ...common,
     askManifest: createAskManifest({ ask, links, keys: () => forwarding.keys, tunables }),
     newcomer: () => beacon.introduce(),
-    duplicate,
+    duplicate: fallSilent,
   })
   const responder = createResponder({
     links,
@@ -195,9 +211,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     journal,
     dedup,
     responder,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     policy: policy.serve,
     forwarding: () => forwarding,
     pull: contexts.pull,
@@ -206,9 +220,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const storedEvents = createStoredEvents({
     journal,
     responder,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     deliver: handOnStored({ telemetry, deliver }),
   })
   const builtIns = createBuiltIns({
@@ -219,15 +231,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tasks: taskProvider,
     sessions,
     contexts,
+    revocations: identity.builtIn,
     own: () => manifest,
     keys: () => forwarding.keys,
   })
   const forwarding: Forwarding = createForwarding({
     agentId,
     networkName,
-    key,
-    keys,
-    trust,
+    ownKeys: () => network.all.map((instance) => instance.key.publicKey),
+    identities,
     links,
     outbox,
     dedup,
@@ -309,9 +321,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agentId,
     network: networkName,
     epoch,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     dedup,
     foreign: forwarding.foreign,
     events: {
@@ -330,13 +340,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   })
 
   const receiveBroadcast = createBroadcasts({ network: networkName, clock, tunables, telemetry, dedup })
-  const streamed = { links, network, outbox, inbox, dedup, pending, server, clock, random, tunables, telemetry }
+  const streamed = { links, network, own: network.ownerOf, outbox, inbox, dedup, pending, server, ...common }
   const streaming: Streaming = createStreaming(streamed)
   const keeper = createKeeper({
     links,
-    clock,
-    tunables,
-    telemetry,
+    ...common,
     pending: (other) => pending.count(other) + streaming.count(other) > 0 || forwarding.awaits(other),
     beat: (link, reply) => outbox.heartbeat(link, reply),
   })
@@ -357,6 +365,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     network: networkName,
     description: settings.description,
     key,
+    own: () => network.current,
     clock,
     tunables,
     epoch,
@@ -367,37 +376,34 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     networkName,
     epoch,
     key,
-    keys,
-    trust,
+    instance: () => network.current,
+    identities,
     network,
     ...common,
-    own() {
-      const load = server.load()
-      const busy = seams.loopUtilization()
-      return {
-        capabilities: capabilities(),
-        load: 100 * Math.max(load.fullness, busy),
-        queueDepth: load.waiting,
-        success: server.success(),
-        manifestSerial: manifest.serial,
-      }
-    },
+    own: () => ownState({ server, busy: seams.loopUtilization(), manifestSerial: manifest.serial }),
     heard: (report) => directory.heard(report),
+  })
+
+  const rotation = createRotation({
+    ...{ agentId, key, opened, network, links, directory, streaming, manifest, beacon, outside: options.outside },
+    ...common,
+    announced: () => {
+      sources.registrar.changed()
+      withdraw = opened.announce(network.addresses())
+    },
   })
 
   const joinThrough = async (address: string): Promise<void> => {
     await links.connect({ addresses: [address], chosen: true })
   }
 
-  let sweeping = clock.after(tunables.presenceMs, function sweep(): void {
-    for (const one of [dedup, taskProvider, tasks, storedEvents, contexts.store]) one.sweep()
-    sweeping = clock.after(tunables.presenceMs, sweep)
-  })
+  const swept = [dedup, taskProvider, tasks, storedEvents, contexts.store]
+  const stopSweeping = sweepEvery(clock, tunables.presenceMs, swept)
   let [withdraw, stopping] = [(): void => undefined, false]
 
   return {
     network,
-    fingerprint: key.publicKey.fingerprint,
+    fingerprint: key.fingerprint,
     links,
     outbox,
     directory,
@@ -408,10 +414,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     sessions,
     contexts,
     policy,
+    identity,
+    rotation,
 
     async start() {
       await sources.open()
       await journal.open()
+      await identity.restore()
       await taskProvider.start()
       await storedEvents.load()
       network.observe({})
@@ -421,6 +430,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       keeper.start()
       directory.start()
       beacon.start()
+      identity.start()
+      rotation.start()
       sources.registrar.start()
       withdraw = opened.announce(network.addresses())
       const absent = (way: string): void => void (stopping || reconnector.begin(way, false))
@@ -438,19 +449,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       withdraw()
       const withdrawn = sources.registrar.withdraw()
       const announce = () => void beacon.announce('draining').catch(() => undefined)
-      const aborted = await drain({
-        agentId,
-        server,
-        tasks: taskProvider,
-        streaming,
-        caller,
-        clock,
-        tunables,
-        telemetry,
-        drainMs,
-        hurry,
-        announce,
-      })
+      const what = { agentId, server, tasks: taskProvider, streaming, caller, ...common }
+      const aborted = await drain({ ...what, drainMs, hurry, announce })
       await beacon.announce('leaving').catch(() => undefined)
       beacon.stop()
       const reason = new HermesError('STOPPED', { message: `${agentId} has been stopped` })
@@ -462,11 +462,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       sessions.table.stop(reason)
       reconnector.stop()
       keeper.stop()
+      identity.stop()
+      rotation.stop()
       directory.stop()
       outbox.flush()
       links.stop(reason)
       inbox.close()
-      clock.clear(sweeping)
+      stopSweeping()
       manifest.stop()
       await withdrawn.then(() => sources.close())
       await network.stop().finally(() => journal.close())

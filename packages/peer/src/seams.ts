@@ -1,4 +1,4 @@
-import type { SigningKey } from '@hermes-peer/protocol'
+import type { PublicKey, SignedDocument, SigningKey } from '@hermes-peer/protocol'
 import type { Clock } from './clock.ts'
 import type { SendFilter } from './delivery/outbox.ts'
 import type { EpochStore } from './identity/epoch.ts'
@@ -23,8 +23,40 @@ export interface Seams {
   readonly sendFilter?: SendFilter
 }
 
+/** A key made elsewhere, and its certificates: paths of files as `certifyInstance` writes them. */
+export interface InstanceFiles {
+  identity: string
+  certificate: string
+}
+
+/** What a rotation takes from outside. */
+export interface RotationSeam {
+  /** The agent key is at hand: a new key can be made here. */
+  readonly alone: boolean
+  /** The next key (that of the files, or a new one of that serial), stored before it is used, and a network for it that is not started. */
+  next(
+    serial: number,
+    files?: InstanceFiles,
+  ): Promise<{
+    key: SigningKey
+    certificates: readonly SignedDocument[]
+    network: Network
+    /** The node of the key before has stopped: what it held, as its ports, can be had now. */
+    inherit?(): Promise<void>
+  }>
+}
+
 export interface Opened {
+  /** Signs for this agent, and is the key of its network. */
   readonly key: SigningKey
+  /** The agent key, where `key` is that of an instance. Default: `key` is the agent key itself. */
+  readonly agentKey?: PublicKey
+  /** What is shown with `key`: certificates of an organisation, then that of the instance. Default none. */
+  readonly certificates?: readonly SignedDocument[]
+  /** The private agent key, where it is at hand: it revokes this agent's keys. */
+  readonly agentSigner?: SigningKey
+  /** Absent: this peer cannot change its key while it runs. */
+  readonly rotation?: RotationSeam
   readonly epochs: EpochStore
   readonly trust: Trust
   readonly network: Network

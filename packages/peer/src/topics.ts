@@ -27,10 +27,9 @@ export function createTopics(options: TopicsOptions): JoinTopic {
     network.subscribe(broadcastTopic(networkName, topic), ({ data }) => {
       try {
         if (data.length > LIMITS.broadcast) throw new HermesError('LIMIT_EXCEEDED')
-        const { header, payload, from, contentType } = receiveBroadcast(topic, data, (sender, fingerprint) => {
-          const entry = directory.get(sender)
-          return entry?.key.fingerprint === fingerprint ? entry.key : undefined
-        })
+        const { header, payload, from, contentType } = receiveBroadcast(topic, data, (sender, fingerprint) =>
+          directory.keysOf(sender).find((key) => key.fingerprint === fingerprint),
+        )
         const admission = policy.admit({ from, via: [], capability: `topic:${topic}`, header })
         // A listener takes no place.
         admission.leave()

@@ -10,11 +10,24 @@ export { peerIdOf } from './crypto/peer-id.ts'
 export { sha256, sha256Hex, sha256Pieces } from './crypto/sha256.ts'
 export {
   type Certificate,
+  checkLife,
   type InstanceCertificate,
   type OrganisationCertificate,
   openCertificate,
+  readCertificate,
   signCertificate,
+  type TeamCertificate,
 } from './documents/certificate.ts'
+export {
+  type Chain,
+  type Issued,
+  isUnder,
+  type Judging,
+  kindsOf,
+  openChain,
+  openIssued,
+  type Shown,
+} from './documents/chain.ts'
 export { type Endorsement, type OpenedEndorsement, openEndorsement, signEndorsement } from './documents/endorsement.ts'
 export { lintManifest, type ManifestWarning } from './documents/lint-manifest.ts'
 export {
@@ -33,6 +46,7 @@ export {
   type PresenceState,
   signPresence,
 } from './documents/presence.ts'
+export { openRevocation, type Revocation, signRevocation } from './documents/revocation.ts'
 export {
   type DocumentFile,
   fromFile,

@@ -24,9 +24,12 @@ export const LIMITS = {
   manifestRecord: 16 * 1024,
   /** A presence document on its topic. */
   presence: 16 * 1024,
-  /** A certificate, as carried in the handshake: two of them and the rest stay under `handshake`. */
+  /** A certificate, and all of one chain together: with the rest of a hello, in base64url, they stay under `handshake`. */
   certificate: 2 * 1024,
+  certificates: 5 * 1024,
   endorsement: 1024,
+  /** A revocation, with the certificates of who signed it. */
+  revocation: 8 * 1024,
 } as const
 
 /** Largest body of a frame (tag included) after the handshake. */

@@ -30,5 +30,11 @@ export type { WorldSettings } from './network/settings.ts'
 export type { Tried } from './network/unreachable.ts'
 export { createMemoryWorld, type MemoryWorld, type MemoryWorldOptions } from './network/world.ts'
 export { type SeededRandom, seededRandom } from './random/seeded-random.ts'
-export { type ObservedCall, type TestNetwork, type TestNetworkOptions, testNetwork } from './test-network.ts'
+export {
+  type ObservedCall,
+  type TestNetwork,
+  type TestNetworkOptions,
+  type TestOpened,
+  testNetwork,
+} from './test-network.ts'
 export { createTrace, type Trace } from './trace.ts'

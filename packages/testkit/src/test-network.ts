@@ -2,9 +2,11 @@ import {
   type Capability,
   checkName,
   HermesError,
+  kindsOf,
   type PublicKey,
   peerIdOf,
   type SigningKey,
+  signCertificate,
   signingKey,
   toHex,
 } from '@hermes-peer/protocol'
@@ -15,9 +17,12 @@ import {
   createMemoryJournal,
   createPeerWith,
   type EpochStore,
+  type KeyCheck,
   memoryEpochStore,
+  type Opened,
   type Peer,
   type PeerOptions,
+  type RotationSeam,
   type SendFilter,
 } from 'hermes-peer'
 import type { Duration } from './clock/duration.ts'
@@ -53,7 +58,12 @@ export interface TestNetworkOptions {
   key?: (agentId: string) => SigningKey
   /** Team and roles that everyone's trust knows an agent by. Default: none. */
   members?: (agentId: string) => { team?: string; roles?: readonly string[] } | undefined
+  /** What else an agent opens, where it is not what every agent of this network does: its certificates, its trust. */
+  opened?: (agentId: string, seams: { clock: ManualClock; keys: KeyCheck }) => TestOpened
 }
+
+/** Parts of what a peer opens. With `agentSigner` it can rotate: it makes its next keys by chance. */
+export type TestOpened = Partial<Pick<Opened, 'agentKey' | 'certificates' | 'agentSigner' | 'trust'>>
 
 /** A network of real peers in memory, in virtual time, with real faults. */
 export interface TestNetwork extends AsyncDisposable {
@@ -95,6 +105,14 @@ interface Life {
   started: Promise<Peer>
 }
 
+interface RotatingLife extends TestOpened {
+  networkName: string
+  lifeMs: number
+  clock: ManualClock
+  random: SeededRandom
+  nodes: string[]
+}
+
 class MemoryTestNetwork implements TestNetwork {
   readonly timeline = createTimeline()
   readonly random: SeededRandom
@@ -108,6 +126,8 @@ class MemoryTestNetwork implements TestNetwork {
   readonly #own = new Map<string, PublicKey>()
   readonly #checkForeign = createKeyCheck()
   readonly #epochs = new Map<string, EpochStore>()
+  /** Peer ids of all nodes that an agent has run in its present life. */
+  readonly #nodes = new Map<string, string[]>()
   readonly #disks = new Map<string, SimulatedDisk>()
   readonly #calls: ObservedCall[] = []
   readonly #listeners = new Set<(agentId: string, event: AnyEvent) => void>()
@@ -164,16 +184,28 @@ class MemoryTestNetwork implements TestNetwork {
     const first = [...this.#lives.values()].find(({ peer }) => peer.addresses.length > 0)?.peer.addresses[0]
     const { listen } = options
     const network = this.#world.network({ peerId: this.peerId(agentId), ...(listen ? { listen } : {}) })
+    const keys: KeyCheck = (raw) => this.#own.get(toHex(raw)) ?? this.#checkForeign(raw)
+    const own: TestOpened = this.#options.opened?.(agentId, { clock, keys }) ?? { agentSigner: key }
+    const nodes = [this.peerId(agentId)]
+    this.#nodes.set(agentId, nodes)
     const peer = createPeerWith(
       { preset: 'none', ...(first ? { bootstrap: [first] } : {}), ...options, agentId },
       {
         clock,
         random,
-        keys: (raw) => this.#own.get(toHex(raw)) ?? this.#checkForeign(raw),
+        keys,
         loopUtilization: () => 0,
         ...(sendFilter ? { sendFilter } : {}),
-        open: async ({ journal, tunables }) => ({
+        open: async ({ journal, tunables, network: networkName }) => ({
           key,
+          rotation: this.#rotation(agentId, {
+            ...own,
+            networkName,
+            lifeMs: tunables.instanceLifeMs,
+            clock,
+            random,
+            nodes,
+          }),
           epochs: this.#epoch(agentId),
           trust: this.#trust(),
           network,
@@ -183,6 +215,7 @@ class MemoryTestNetwork implements TestNetwork {
               : this.disk(agentId).journal({ clock, limits: tunables }),
           neighbours: () => [],
           announce: () => () => undefined,
+          ...own,
         }),
       },
     )
@@ -205,7 +238,7 @@ class MemoryTestNetwork implements TestNetwork {
     this.#lives.delete(agentId)
     life.clock.halt()
     this.#disks.get(agentId)?.crash()
-    this.faults.crash(this.peerId(agentId))
+    for (const node of this.#nodes.get(agentId) ?? []) this.faults.crash(node)
   }
 
   async advance(time: Duration): Promise<void> {
@@ -253,6 +286,34 @@ class MemoryTestNetwork implements TestNetwork {
       this.#own.set(toHex(key.publicKey.raw), key.publicKey)
     }
     return key
+  }
+
+  /** Its agent key, where it is at hand, signs each next one; that is all that is kept of it. */
+  #rotation(agentId: string, life: RotatingLife): RotationSeam {
+    const { agentSigner, certificates = [], networkName, lifeMs, clock, random, nodes } = life
+    const issued = certificates.filter((_, index) => kindsOf(certificates)[index] !== 'instance')
+    return {
+      alone: agentSigner !== undefined,
+      next: async (serial) => {
+        if (!agentSigner) throw new HermesError('INVALID_OPTION', { message: 'the agent key is not at hand' })
+        const key = signingKey(random.bytes(32))
+        const certificate = signCertificate(
+          {
+            kind: 'instance',
+            network: networkName,
+            agent_id: agentId,
+            instance_key: key.publicKey.raw,
+            serial,
+            not_before: clock.now(),
+            not_after: clock.now() + lifeMs,
+          },
+          agentSigner,
+        )
+        const peerId = peerIdOf(key.publicKey.raw)
+        nodes.push(peerId)
+        return { key, certificates: [...issued, certificate], network: this.#world.network({ peerId }) }
+      },
+    }
   }
 
   #epoch(agentId: string): EpochStore {

@@ -54,7 +54,10 @@ describe('a busy world of 20 peers', () => {
 
 describe('the source', () => {
   it('names nothing that depends on the machine', () => {
-    const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+    // What any implementation has to do is shown on real ones too, in real time.
+    const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && !file.startsWith('compliance/'),
+    )
     expect(files.length).toBeGreaterThan(20)
     const found = files.flatMap((file) =>
       withoutComments(readFileSync(new URL(file, SOURCE), 'utf8'))

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { signCertificate, toBase64url } from '@hermes-peer/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { actor } from '../actors.ts'
 import { eventually } from '../eventually.ts'
@@ -14,7 +15,20 @@ const victimKey = actor('victim')
 const honestKey = actor('honest')
 const hostileKey = actor('hostile')
 const foreign = Buffer.from(actor('foreign').key.publicKey.raw).toString('base64url')
-const CERTIFICATE = randomBytes(100).toString('base64url')
+const LIFE = { network: 'default', serial: 1, not_before: 0, not_after: 4_000_000_000_000, team: 'ops', roles: [] }
+/** What an organisation says of the hostile agent; those who trust none pass it over. */
+const CERTIFICATE = toBase64url(
+  signCertificate(
+    { kind: 'organisation', agent_id: 'hostile', agent_key: hostileKey.key.publicKey.raw, ...LIFE },
+    actor('organisation').key,
+  ),
+)
+const TEAM = toBase64url(
+  signCertificate(
+    { kind: 'team', prefix: 'hostile', team_key: actor('team').key.publicKey.raw, ...LIFE },
+    actor('organisation').key,
+  ),
+)
 
 /** Every field of a hello, changed on the way so that it is still of its form: only the transcript can tell. */
 const CHANGED: readonly (readonly [string, string, (hello: Json) => Json])[] = [
@@ -30,7 +44,7 @@ const CHANGED: readonly (readonly [string, string, (hello: Json) => Json])[] = [
   ['agent_id: another that is admitted', 'IDENTITY_MISMATCH', () => ({ agent_id: 'honest' })],
   ['agent_id: one that is not admitted', 'NOT_ALLOWED', () => ({ agent_id: 'nobody' })],
   ['key', 'IDENTITY_MISMATCH', () => ({ key: foreign })],
-  ['certificates: one is added', 'HANDSHAKE_REFUSED', () => ({ certificates: [CERTIFICATE, CERTIFICATE] })],
+  ['certificates: one is added', 'HANDSHAKE_REFUSED', () => ({ certificates: [TEAM, CERTIFICATE] })],
   ['certificates: one is taken away', 'HANDSHAKE_REFUSED', () => ({ certificates: [] })],
   ['limits: bytes', 'HANDSHAKE_REFUSED', () => ({ limits: { max_envelope_bytes: 100_000, max_in_flight: 256 } })],
   ['limits: calls', 'HANDSHAKE_REFUSED', () => ({ limits: { max_envelope_bytes: 1_048_576, max_in_flight: 1 } })],

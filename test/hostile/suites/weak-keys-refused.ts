@@ -94,8 +94,8 @@ describe('keys that let anybody sign', () => {
     }
     for (const [document, code] of [
       // Signed by the weak key it names, and naming the weak key but signed by the key of the link.
-      [signManifest({ ...fields, key: self.key.publicKey.raw }, self.key), 'BAD_SIGNATURE'],
-      [signManifest({ ...fields, key: self.key.publicKey.raw }, hostileKey.key), 'MALFORMED'],
+      [signManifest({ ...fields, key: self.key.publicKey.raw }, self.key), 'BAD_KEY'],
+      [signManifest({ ...fields, key: self.key.publicKey.raw }, hostileKey.key), 'BAD_KEY'],
     ] as const) {
       victim.mark()
       const link = await dialLink(hostile, hostileKey, victim.address, { manifest: document })

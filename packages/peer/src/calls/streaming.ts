@@ -21,6 +21,8 @@ export interface Streaming {
   start(): void
   /** A link is gone, and it was the last one to that life of its agent. */
   lost(link: Link, reason: HermesError): void
+  cut: Streams['cut']
+  uses: Streams['uses']
   stop(reason: HermesError): void
 }
 
@@ -41,6 +43,8 @@ export function createStreaming(options: StreamingOptions): Streaming {
     written: () => streams.written(),
     start: () => streams.start(),
     lost: ({ remote }, reason) => streams.lost(remote.agentId, remote.epoch, reason),
+    cut: (test) => streams.cut(test),
+    uses: (instance) => streams.uses(instance),
     stop: (reason) => streams.stop(reason),
   }
 }

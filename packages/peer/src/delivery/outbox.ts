@@ -103,7 +103,8 @@ export interface OutboxOptions {
   readonly agentId: string
   readonly network: string
   readonly epoch: number
-  readonly key: SigningKey
+  /** Signs what goes over no link. */
+  readonly key: () => SigningKey
   readonly links: Links
   readonly clock: Clock
   readonly random: Random
@@ -255,11 +256,11 @@ class EnvelopeOutbox implements Outbox {
   }
 
   seal(link: Link, draft: Draft): Posted & { readonly frame: Uint8Array; readonly apart: boolean } {
-    const { telemetry, key } = this.#options
+    const { telemetry } = this.#options
     const header = { ...this.#header(draft, link), recipient: { agent_id: link.remote.agentId } }
     const apart = this.isLarge(link, draft)
     const { frame, leaf } = apart
-      ? sealEnvelope({ ...header, ...bindPayload(draft.payload) }, NOTHING, key)
+      ? sealEnvelope({ ...header, ...bindPayload(draft.payload) }, NOTHING, this.#key(link))
       : this.#seal(header, draft.payload, link)
     if (telemetry.wants('envelope.sent')) {
       telemetry.emit('envelope.sent', {
@@ -367,8 +368,13 @@ class EnvelopeOutbox implements Outbox {
     else link.send(frame, receipt)
   }
 
+  /** The other end of a link knows us by the key of its handshake. */
+  #key(link: Link | undefined): SigningKey {
+    return link ? link.own.key : this.#options.key()
+  }
+
   #header(draft: Draft, link?: Link): Omit<HeaderDraft, 'recipient' | 'sequence' | 'payload_sha256' | 'payload_size'> {
-    const { agentId, network, epoch, key, clock } = this.#options
+    const { agentId, network, epoch, clock } = this.#options
     const timestamp = clock.now()
     const timeoutMs = Math.max(1, Math.ceil(draft.timeoutMs))
     return {
@@ -379,7 +385,7 @@ class EnvelopeOutbox implements Outbox {
       trace_id: draft.traceId,
       span_id: draft.spanId,
       message_type: draft.type,
-      sender: { agent_id: agentId, key: key.publicKey.fingerprint },
+      sender: { agent_id: agentId, key: this.#key(link).publicKey.fingerprint },
       target_capability: draft.capability,
       call_type: draft.callType,
       epoch,
@@ -418,7 +424,7 @@ class EnvelopeOutbox implements Outbox {
         details: { size: payload.length, limit },
       })
     }
-    return sealEnvelope({ ...header, ...bindPayload(payload) }, payload, this.#options.key, limit)
+    return sealEnvelope({ ...header, ...bindPayload(payload) }, payload, this.#key(link), limit)
   }
 }
 

@@ -1,25 +1,19 @@
-import {
-  HermesError,
-  type Manifest,
-  type OpenedPresence,
-  openManifest,
-  type PublicKey,
-  peerIdOf,
-} from '@hermes-peer/protocol'
+import { fingerprintOf, HermesError, type Manifest, openManifest, type PublicKey } from '@hermes-peer/protocol'
 import { LRUCache } from 'lru-cache'
 import type { WatchChange } from '../api.ts'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Trust } from '../identity/trust.ts'
+import type { Identities, Identity, Meeting } from '../identity/identities.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { FoundPeer, Verdict } from '../network/network.ts'
 import type { Query } from '../routing/query.ts'
 import { withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
-import { type Entry, newEntry, offered } from './entry.ts'
-import { createLookups, type LookupState } from './lookups.ts'
+import { adopt, type Entry, isSameAgent, newEntry, offered } from './entry.ts'
+import { createLookups, demandAnswer, type LookupState } from './lookups.ts'
 import { askAll, checkManifest, contentOf, deepFreezeManifest, hasExpired } from './manifests.ts'
+import type { HeardReport } from './presence.ts'
 import type { SourceHealth } from './sources/health.ts'
 import type { DirectorySource } from './sources/source.ts'
 import { createWatchers, matches, type Watchers } from './watchers.ts'
@@ -45,13 +39,15 @@ export interface Directory {
   reach(agentId: string, signal?: AbortSignal): Promise<Link>
   /** Its manifest, asked over the link when the one at hand is not the one it spoke of. */
   manifest(agentId: string, signal?: AbortSignal): Promise<Manifest>
-  /** The admitted key of an agent. */
-  keyOf(agentId: string): PublicKey | undefined
+  /** The admitted keys of an agent, the newest first: two while it changes from one to the next. */
+  keysOf(agentId: string): readonly PublicKey[]
   watch(query: Query, report: (change: WatchChange) => void): () => void
-  heard(opened: OpenedPresence): Verdict
+  heard(report: HeardReport): Verdict
   linked(link: Link): void
   /** The last link of an agent is gone. */
   unlinked(agentId: string, graceful: boolean): void
+  /** Strikes off those who may not speak any more. */
+  recheck(agentId: string): void
   start(): void
   stop(): void
 }
@@ -65,13 +61,14 @@ export interface FindOptions {
 
 export interface DirectoryOptions {
   readonly agentId: string
+  /** The agent key. */
   readonly ownKey: PublicKey
   readonly epoch: number
   readonly networkName: string
   readonly sources: readonly DirectorySource[]
   readonly health: SourceHealth
   readonly links: Links
-  readonly trust: Trust
+  readonly identities: Identities
   readonly clock: Clock
   readonly tunables: Tunables
   readonly telemetry: Telemetry
@@ -89,6 +86,8 @@ export function createDirectory(options: DirectoryOptions): Directory {
 
 /** How long an agent that is offline stays listed. */
 const FORGET_MS = 30 * 60 * 1000
+
+const IN_GOSSIP: Meeting = { met: 'gossip', chosen: false }
 
 class AgentDirectory implements Directory {
   readonly #options: DirectoryOptions
@@ -128,8 +127,23 @@ class AgentDirectory implements Directory {
     return this.#entries.values()
   }
 
-  keyOf(agentId: string): PublicKey | undefined {
-    return this.#entries.get(agentId)?.key
+  keysOf(agentId: string): readonly PublicKey[] {
+    const entry = this.#entries.get(agentId)
+    if (!entry) return []
+    const instances = entry.older ? [entry.identity, entry.older] : [entry.identity]
+    return instances.filter((one) => !this.#objection(one)).map(({ signer }) => signer)
+  }
+
+  recheck(agentId: string): void {
+    const entry = this.#entries.get(agentId)
+    if (!entry) return
+    if (entry.older && this.#objection(entry.older)) entry.older = undefined
+    if (!this.#objection(entry.identity)) return
+    this.#remove(entry, 'left')
+  }
+
+  #objection(identity: Identity): string | undefined {
+    return this.#options.identities.objection(identity, IN_GOSSIP)
   }
 
   start(): void {
@@ -157,7 +171,7 @@ class AgentDirectory implements Directory {
     }
     const known = agent === undefined ? undefined : this.#entries.get(agent)
     if (known && found.length === 0) return [known]
-    if (capability) this.#demandAnswer(capability, found)
+    if (capability) demandAnswer(capability, found, this.#lookups.state(capability))
     const undescribed = found.filter(({ manifest, status }) => !manifest && status !== 'offline')
     if (undescribed.length > 0) {
       const { clock, tunables } = this.#options
@@ -216,11 +230,11 @@ class AgentDirectory implements Directory {
     return this.#watchers.add(query, report)
   }
 
-  heard({ presence, key }: OpenedPresence): Verdict {
-    const { agentId, ownKey, epoch, trust, clock, tunables } = this.#options
+  heard({ presence, identity }: HeardReport): Verdict {
+    const { agentId, ownKey, epoch, identities, links, clock, tunables } = this.#options
     const now = clock.monotonic()
     if (presence.agent_id === agentId) {
-      if (key.fingerprint === ownKey.fingerprint && presence.epoch > epoch) {
+      if (identity.agentKey.fingerprint === ownKey.fingerprint && presence.epoch > epoch) {
         this.#options.duplicate(
           new HermesError('DUPLICATE_AGENT', {
             message: `a later life of ${agentId} (${presence.epoch}) runs with the same key at ${presence.addresses.join(', ')}`,
@@ -233,18 +247,21 @@ class AgentDirectory implements Directory {
     if (left && (presence.epoch < left.epoch || (presence.epoch === left.epoch && presence.counter <= left.counter)))
       return 'ignore'
     let entry = this.#entries.get(presence.agent_id)
-    if (!entry || entry.key.fingerprint !== key.fingerprint) {
-      const verdict = trust.judge({
-        agentId: presence.agent_id,
-        key: key.raw,
-        fingerprint: key.fingerprint,
-        met: 'gossip',
-        chosen: false,
-      })
-      // Others may admit it: it travels on, but changes nothing here.
-      if (!verdict.admitted) return 'accept'
-      entry = this.#add(newEntry(presence.agent_id, key, peerIdOf(key.raw), now))
-      this.#options.newcomer()
+    const same = entry !== undefined && isSameAgent(entry, identity)
+    // Others may admit it: it travels on, but changes nothing here.
+    if (same ? this.#objection(identity) : !identities.judge(identity, IN_GOSSIP).admitted) return 'accept'
+    if (!entry || !same || identity.signer.fingerprint !== entry.key.fingerprint) {
+      try {
+        identities.proven(identity, IN_GOSSIP)
+      } catch {
+        return 'accept'
+      }
+      if (entry && same) {
+        if (adopt(entry, identity) === 'older') return 'accept'
+      } else {
+        entry = this.#add(newEntry(identity, now))
+        this.#options.newcomer()
+      }
     }
     const older = presence.epoch < entry.epoch || (presence.epoch === entry.epoch && presence.counter <= entry.counter)
     if (older) return 'ignore'
@@ -279,6 +296,12 @@ class AgentDirectory implements Directory {
         if (wanted) void this.#fetch(entry.agentId).catch(() => undefined)
       }
     }
+    // Its link is that of a key that goes: a new one is made before that.
+    const link = links.get(entry.agentId)
+    if (link && link.remote.key.fingerprint !== entry.key.fingerprint) {
+      const { agentId: other, peerId, addresses } = entry
+      void links.connect({ agentId: other, peerId, addresses, renew: true }).catch(() => undefined)
+    }
     this.#status(entry, presence.state === 'draining' ? 'draining' : 'online')
     if (!joining && before !== offered(entry).join() && entry.status === 'online') this.#report('changed', entry)
     return 'accept'
@@ -286,18 +309,19 @@ class AgentDirectory implements Directory {
 
   linked(link: Link): void {
     const { clock } = this.#options
-    const { agentId, key, peerId, address, manifestDigest, epoch } = link.remote
+    const { agentId, identity, peerId, address, manifestDigest, epoch } = link.remote
     let entry = this.#entries.get(agentId)
-    if (entry?.key.fingerprint !== key.fingerprint) {
-      entry = this.#add(newEntry(agentId, key, peerId, clock.monotonic()))
+    if (!entry || !isSameAgent(entry, identity)) {
+      entry = this.#add(newEntry(identity, clock.monotonic()))
       this.#options.newcomer()
     }
+    const older = adopt(entry, identity) === 'older'
     entry.heardAt = clock.monotonic()
     if (epoch > entry.epoch) {
       entry.epoch = epoch
       entry.counter = -1
     }
-    if (link.direction === 'outbound' && entry.addresses.length === 0) {
+    if (!older && link.direction === 'outbound' && entry.addresses.length === 0) {
       entry.addresses = [address.includes('/p2p/') ? address : `${address}/p2p/${peerId}`]
     }
     if (entry.manifestDigest !== manifestDigest) {
@@ -315,21 +339,6 @@ class AgentDirectory implements Directory {
     // It said goodbye: no candidate any more, and whether it leaves or drains its report tells.
     if (graceful) entry.status = 'draining'
     else this.#status(entry, 'offline')
-  }
-
-  /** Nobody usable is known, and it cannot be said that nobody offers it. */
-  #demandAnswer(capability: string, found: readonly Entry[]): void {
-    if (found.some(({ status }) => status === 'online' || status === 'suspect')) return
-    const { unreachable, staleMs } = this.#lookups.state(capability)
-    if (unreachable.length === 0 || staleMs !== undefined) return
-    const known = found.map(({ agentId, status }) => `${agentId} is ${status}`)
-    throw new HermesError('DIRECTORY_UNREACHABLE', {
-      message: [
-        `who offers ${capability} cannot be looked up: ${unreachable.map(({ source, reason }) => `${source}: ${reason}`).join('; ')}`,
-        ...known,
-      ].join('; '),
-      details: { sources: unreachable },
-    })
   }
 
   async #meet({ peerId, addresses }: FoundPeer, signal: AbortSignal): Promise<boolean> {
@@ -367,7 +376,11 @@ class AgentDirectory implements Directory {
     const told = this.#entries.get(agentId)?.manifestSerial ?? 0
     const link = await this.reach(agentId)
     const document = await this.#options.askManifest(agentId, undefined)
-    const manifest = openManifest(document, link.remote.key)
+    const { agentKey } = link.remote.identity
+    const manifest = openManifest(document, (shown) => this.#options.identities.read(shown).signer)
+    if (fingerprintOf(manifest.key) !== agentKey.fingerprint) {
+      throw new HermesError('IDENTITY_MISMATCH', { message: `${agentId} gave a manifest of another key` })
+    }
     const { networkName, clock } = this.#options
     checkManifest(manifest, { agentId, networkName, now: clock.now() })
     const entry = this.#entries.get(agentId)

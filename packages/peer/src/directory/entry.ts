@@ -1,10 +1,15 @@
-import type { Manifest, PublicKey } from '@hermes-peer/protocol'
+import { type Manifest, type PublicKey, peerIdOf } from '@hermes-peer/protocol'
+import type { Identity } from '../identity/identities.ts'
 
 /** What is known of one agent. */
 export interface Entry {
   readonly agentId: string
-  readonly key: PublicKey
-  readonly peerId: string
+  /** Of the newest of its instances that is known; its key signs, and is its transport identity. */
+  identity: Identity
+  key: PublicKey
+  peerId: string
+  /** The instance before that one: it may still speak for a while. */
+  older: Identity | undefined
   addresses: readonly string[]
   /** As last reported; the manifest, where it is known, is what counts. */
   capabilities: readonly string[]
@@ -30,11 +35,13 @@ export interface Entry {
   reports: { since: number; count: number; changes: number }
 }
 
-export function newEntry(agentId: string, key: PublicKey, peerId: string, now: number): Entry {
+export function newEntry(identity: Identity, now: number): Entry {
   return {
-    agentId,
-    key,
-    peerId,
+    agentId: identity.agentId,
+    identity,
+    key: identity.signer,
+    peerId: peerIdOf(identity.signer.raw),
+    older: undefined,
     addresses: [],
     capabilities: [],
     manifest: undefined,
@@ -51,6 +58,30 @@ export function newEntry(agentId: string, key: PublicKey, peerId: string, now: n
     heardAt: now,
     reports: { since: now, count: 0, changes: 0 },
   }
+}
+
+/** Whether the agent key is the one on record; with another one it is another agent. */
+export function isSameAgent(entry: Entry, { agentKey }: Identity): boolean {
+  return entry.identity.agentKey.fingerprint === agentKey.fingerprint
+}
+
+/** Takes note of an instance of the agent: `current`, `newer` than the one known so far, or `older`, which changes nothing. */
+export function adopt(entry: Entry, identity: Identity): 'current' | 'newer' | 'older' {
+  if (identity.signer.fingerprint === entry.key.fingerprint) {
+    entry.identity = identity
+    return 'current'
+  }
+  if ((identity.instance?.serial ?? 0) <= (entry.identity.instance?.serial ?? 0)) {
+    entry.older ??= identity
+    return 'older'
+  }
+  entry.older = entry.identity
+  entry.identity = identity
+  entry.key = identity.signer
+  entry.peerId = peerIdOf(identity.signer.raw)
+  // Those of the former instance are bound to its key.
+  entry.addresses = []
+  return 'newer'
 }
 
 /** Names it offers, by manifest where that is known. */

@@ -6,6 +6,7 @@ import type { FoundPeer } from '../network/network.ts'
 import { onAbort, withSignal } from '../signals.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { createDials, type Dials } from './dials.ts'
+import type { Entry } from './entry.ts'
 import type { SourceHealth } from './sources/health.ts'
 import type { DirectorySource } from './sources/source.ts'
 import { reasonOf, tooLate } from './sources/unreachable.ts'
@@ -206,4 +207,20 @@ class MergedLookups implements Lookups {
     const ageMs = answer && clock.monotonic() - answer.at
     return ageMs !== undefined && ageMs <= tunables.lookupStaleMs ? ageMs : undefined
   }
+}
+
+/** Throws `DIRECTORY_UNREACHABLE` where nobody usable is known, and it cannot be said that nobody offers it. */
+export function demandAnswer(
+  capability: string,
+  found: readonly Pick<Entry, 'agentId' | 'status'>[],
+  { unreachable, staleMs }: LookupState,
+): void {
+  if (found.some(({ status }) => status === 'online' || status === 'suspect')) return
+  if (unreachable.length === 0 || staleMs !== undefined) return
+  const reasons = unreachable.map(({ source, reason }) => `${source}: ${reason}`).join('; ')
+  const known = found.map(({ agentId, status }) => `${agentId} is ${status}`)
+  throw new HermesError('DIRECTORY_UNREACHABLE', {
+    message: [`who offers ${capability} cannot be looked up: ${reasons}`, ...known].join('; '),
+    details: { sources: unreachable },
+  })
 }

@@ -1,22 +1,28 @@
 import {
   fingerprintOf,
   HermesError,
-  type OpenedPresence,
   openPresence,
+  type Presence,
   type PresenceState,
   type PublicKey,
   presenceTopic,
-  publicKey,
-  type SigningKey,
+  type Shown,
   signPresence,
 } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Trust } from '../identity/trust.ts'
+import type { Identities, Identity } from '../identity/identities.ts'
+import type { OwnInstance } from '../identity/own-instance.ts'
 import type { Gossip, Network, Verdict } from '../network/network.ts'
 import type { Random } from '../random.ts'
 import type { Telemetry } from '../telemetry/events.ts'
 import { createStrangers } from './strangers.ts'
+
+/** An authentic report, and who stands behind the key that signed it. */
+export interface HeardReport {
+  readonly presence: Presence
+  readonly identity: Identity
+}
 
 /** What this peer reports of itself; read anew for each report. */
 export interface OwnState {
@@ -31,10 +37,10 @@ export interface PresenceOptions {
   readonly agentId: string
   readonly networkName: string
   readonly epoch: number
-  readonly key: SigningKey
-  /** Checked keys, remembered: asked for those of admitted agents only. */
-  readonly keys: (raw: Uint8Array) => PublicKey
-  readonly trust: Pick<Trust, 'judge'>
+  /** The agent key, and what signs for it. */
+  readonly key: PublicKey
+  readonly instance: () => OwnInstance
+  readonly identities: Pick<Identities, 'read' | 'isKnown'>
   readonly network: Network
   readonly clock: Clock
   readonly random: Random
@@ -42,7 +48,7 @@ export interface PresenceOptions {
   readonly telemetry: Telemetry
   own(): OwnState
   /** Judges an authentic report of another agent. */
-  heard(opened: OpenedPresence): Verdict
+  heard(report: HeardReport): Verdict
 }
 
 /** Reports on the presence topic: sent regularly and at each change of state, heard from others. */
@@ -63,9 +69,14 @@ const REPEAT_MS = 200
 const TOO_MANY = new HermesError('BUSY', { message: 'too many reports of agents that are not admitted' })
 
 export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
-  const { network, clock, random, tunables, telemetry, key, agentId, networkName, epoch } = options
+  const { network, clock, random, tunables, telemetry, key, instance, agentId, networkName, epoch } = options
   const topic = presenceTopic(networkName)
-  const strangers = createStrangers(options)
+  const strangers = createStrangers({
+    clock,
+    windowMs: tunables.presenceWindowMs,
+    perNeighbour: tunables.presenceStrangers,
+    inAll: tunables.presenceStrangersPerNode,
+  })
   let counter = 0
   let state: PresenceState = 'up'
   let sentAt = Number.NEGATIVE_INFINITY
@@ -80,7 +91,8 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
     const document = signPresence(
       {
         agent_id: agentId,
-        key: key.publicKey.raw,
+        key: key.raw,
+        certificates: instance().certificates,
         network: networkName,
         epoch,
         counter: counter++,
@@ -88,7 +100,7 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
         addresses: network.addresses(),
         ...report(options.own()),
       },
-      key,
+      instance().key,
     )
     const peers = await network.publish(topic, document)
     if (peers > 0) sentAt = clock.monotonic()
@@ -114,26 +126,31 @@ export function createPresenceBeacon(options: PresenceOptions): PresenceBeacon {
     })
   }
 
-  /** Of whoever is not admitted nothing is remembered, and no more is checked than its neighbour may make us check. */
-  const keyOf = (raw: Uint8Array, agent: string, from: string): PublicKey => {
-    const claim = { agentId: agent, key: raw, fingerprint: fingerprintOf(raw), met: 'gossip', chosen: false } as const
-    if (options.trust.judge(claim).admitted) return options.keys(raw)
-    if (strangers.take(from)) return publicKey(raw)
+  /** Of whoever is not on record nothing is remembered, and no more is checked than its neighbour may make us check. */
+  const identify = (shown: Shown, from: string): Identity => {
+    if (options.identities.isKnown(shown.agent_id, fingerprintOf(shown.key))) return options.identities.read(shown)
+    if (strangers.take(from)) return options.identities.read(shown, { forget: true })
     throw TOO_MANY
   }
 
   const receive = ({ data, from }: Gossip): Verdict => {
-    let opened: OpenedPresence
+    let identity: Identity | undefined
+    let presence: Presence
     try {
-      opened = openPresence(data, (raw, agent) => keyOf(raw, agent, from))
-      if (opened.presence.network !== networkName) throw new HermesError('WRONG_NETWORK')
+      const opened = openPresence(data, (shown) => {
+        identity = identify(shown, from)
+        return identity.signer
+      })
+      presence = opened.presence
+      if (presence.network !== networkName) throw new HermesError('WRONG_NETWORK')
     } catch (error) {
       if (error === TOO_MANY) return 'ignore'
       const refusal = HermesError.from(error)
       telemetry.emit('presence.refused', { code: refusal.code, reason: refusal.message })
-      return 'reject'
+      // Clocks differ: what has run out here may hold elsewhere, and whoever passed it on has done nothing wrong.
+      return refusal.code === 'EXPIRED' ? 'ignore' : 'reject'
     }
-    return options.heard(opened)
+    return options.heard({ presence, identity: identity as unknown as Identity })
   }
 
   return {

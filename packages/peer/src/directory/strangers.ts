@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts'
-import type { Tunables } from '../defaults.ts'
 
 /** How many reports of agents that are not admitted here are looked at: each costs a curve check, and anybody can make keys. */
 export interface Strangers {
@@ -7,7 +6,14 @@ export interface Strangers {
   take(neighbour: string): boolean
 }
 
-export function createStrangers({ clock, tunables }: { clock: Clock; tunables: Tunables }): Strangers {
+export interface StrangersOptions {
+  readonly clock: Clock
+  readonly windowMs: number
+  readonly perNeighbour: number
+  readonly inAll: number
+}
+
+export function createStrangers({ clock, windowMs, perNeighbour, inAll }: StrangersOptions): Strangers {
   /** By neighbour, of this window: bounded by the connections there may be, and by the bound of all. */
   const counts = new Map<string, number>()
   let since = Number.NEGATIVE_INFINITY
@@ -15,13 +21,13 @@ export function createStrangers({ clock, tunables }: { clock: Clock; tunables: T
   return {
     take(neighbour) {
       const now = clock.monotonic()
-      if (now - since > tunables.presenceWindowMs) {
+      if (now - since > windowMs) {
         since = now
         all = 0
         counts.clear()
       }
       const own = counts.get(neighbour) ?? 0
-      if (own >= tunables.presenceStrangers || all >= tunables.presenceStrangersPerNode) return false
+      if (own >= perNeighbour || all >= inAll) return false
       counts.set(neighbour, own + 1)
       all++
       return true

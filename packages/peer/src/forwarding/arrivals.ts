@@ -56,7 +56,9 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
     const wait = waiting.get(link) ?? 0
     if (wait >= tunables.framesAwaitingKeys || missing.every((agentId) => keys.vain(link, agentId))) return false
     waiting.set(link, wait + 1)
-    void Promise.all(missing.map((agentId) => keys.learn(link, agentId))).then(() => {
+    const { sender } = arrived.header
+    const signed = (agentId: string) => (agentId === sender.agent_id ? sender.key : undefined)
+    void Promise.all(missing.map((agentId) => keys.learn(link, agentId, signed(agentId)))).then(() => {
       const left = (waiting.get(link) ?? 1) - 1
       if (left > 0) waiting.set(link, left)
       else waiting.delete(link)
@@ -75,10 +77,14 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
         throw new HermesError('MALFORMED', { message: `a ${header.message_type} has no hops` })
       }
       const via = hops.map(({ body }) => decodeHop(body).forwarder)
-      const missing = [...new Set([from, ...via])].filter((agentId) => !keys.find(agentId))
-      if (missing.length > 0) {
+      const signed = (agentId: string) => (agentId === from ? header.sender.key : undefined)
+      const unproven = [...new Set([from, ...via])].filter((agentId) => !keys.find(agentId, signed(agentId)))
+      if (unproven.length > 0) {
         lastHopHolds(arrived, self)
-        if (!asked && learn(arrived, missing, () => handedOn(arrived, sink, true))) return
+        if (!asked && learn(arrived, unproven, () => handedOn(arrived, sink, true))) return
+      }
+      const missing = unproven.filter((agentId) => !keys.find(agentId))
+      if (missing.length > 0) {
         // Nothing but the neighbour is proven; it is told, so that the originator hears of it along the hops.
         leaf = leafOf(frame.header)
         throw new HermesError('NOT_ALLOWED', {
@@ -86,8 +92,8 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
           details: { agents: missing },
         })
       }
-      const key = keys.find(from)
-      if (key?.fingerprint !== header.sender.key) {
+      const key = keys.find(from, header.sender.key)
+      if (!key) {
         throw new HermesError('WRONG_SENDER', { message: `${header.sender.key} is not the key of ${from}` })
       }
       const name = verifyEnvelope(frame, key, roots)
@@ -130,7 +136,7 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
         hops: frame.hops,
         neighbour,
         self,
-        keyOf: (agentId) => keys.find(agentId),
+        keyOf: (agentId) => keys.verifier(agentId),
       })
       return hop?.budget_ms ?? 0
     } catch (error) {
@@ -165,11 +171,12 @@ export function createArrivals(options: ArrivalsOptions): Foreign {
       return
     }
     try {
-      const key = from === neighbour ? link.remote.key : keys.find(from)
+      const key = from === neighbour ? link.remote.key : keys.find(from, header.sender.key)
       // What is passed on can be proven to who waits for it only by a manifest.
-      const missing = key === undefined || (passing && !keys.document(from))
+      const missing = key === undefined || (passing && !keys.document(from, header.sender.key))
       if (missing && !asked && learn(arrived, [from], () => answer(arrived, sink, true))) return
-      const known = key ?? (passing ? keys.named(from) : undefined)
+      // Whose key is known is not believed under another one, and what waits for it goes on waiting.
+      const known = key ?? keys.find(from) ?? (passing ? keys.named(from) : undefined)
       if (known) {
         if (known.fingerprint !== header.sender.key) {
           throw new HermesError('WRONG_SENDER', { message: `${header.sender.key} is not the key of ${from}` })

@@ -6,7 +6,6 @@ import {
   isHermesError,
   type PublicKey,
   readResponsePayload,
-  type SigningKey,
 } from '@hermes-peer/protocol'
 import type { ForwardOptions, ForwardTarget, HandedOn } from '../api.ts'
 import type { Clock } from '../clock.ts'
@@ -16,7 +15,7 @@ import type { Arrived, Foreign } from '../delivery/foreign.ts'
 import type { Incoming } from '../delivery/inbox.ts'
 import type { Outbox } from '../delivery/outbox.ts'
 import type { Directory } from '../directory/directory.ts'
-import type { Trust } from '../identity/trust.ts'
+import type { Identities } from '../identity/identities.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
 import type { CallGuard } from '../policy/guard.ts'
@@ -36,13 +35,13 @@ import { createWays, type Way, type Ways } from './ways.ts'
 export interface ForwardingOptions {
   readonly agentId: string
   readonly networkName: string
-  readonly key: SigningKey
-  readonly keys: (raw: Uint8Array) => PublicKey
-  readonly trust: Trust
+  /** Those that this agent signs with, the newest first. */
+  readonly ownKeys: () => readonly PublicKey[]
+  readonly identities: Identities
   readonly links: Links
   readonly outbox: Outbox
   readonly dedup: Dedup
-  readonly directory: Pick<Directory, 'keyOf' | 'reach'>
+  readonly directory: Pick<Directory, 'keysOf' | 'reach'>
   readonly pending: ArrivalsOptions['pending']
   readonly ask: Ask
   readonly clock: Clock
@@ -123,19 +122,19 @@ class HopForwarding implements Forwarding {
 
   constructor(options: ForwardingOptions) {
     this.#options = options
-    const { agentId, networkName, key, trust, links, directory, ask, clock, tunables, telemetry, pending } = options
+    const { agentId, networkName, ownKeys, identities, links, directory, ask, clock, tunables, telemetry, pending } =
+      options
     this.#ways = createWays({ clock, most: tunables.waysKept })
     this.#own = createOwnWords(options)
     this.#hops = createHopSender({ ...options, ways: this.#ways })
     this.keys = createKeys({
       agentId,
-      ownKey: key.publicKey,
+      ownKeys,
       networkName,
-      trust,
+      identities,
       clock,
       tunables,
-      keys: options.keys,
-      keyOf: (other) => directory.keyOf(other),
+      keysOf: (other) => directory.keysOf(other),
       ask,
     })
     const common = { ...options, ways: this.#ways, hops: this.#hops, keys: this.keys }

@@ -6,7 +6,6 @@ import {
   hopLink,
   MAX_LIFE_MS,
   type SignedHop,
-  type SigningKey,
   signHop,
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
@@ -20,7 +19,6 @@ import type { Heard, Ways } from './ways.ts'
 
 export interface HopSenderOptions {
   readonly agentId: string
-  readonly key: SigningKey
   readonly clock: Clock
   readonly outbox: Outbox
   readonly telemetry: Telemetry
@@ -53,7 +51,7 @@ export interface HopSender {
 }
 
 export function createHopSender(options: HopSenderOptions): HopSender {
-  const { agentId: self, key, clock, outbox, telemetry, tunables, ways } = options
+  const { agentId: self, clock, outbox, telemetry, tunables, ways } = options
   return {
     send({ header, frame, leaf }, link, { budgetMs, back, record, taken, taskId }) {
       const budget = Math.floor(budgetMs)
@@ -70,7 +68,7 @@ export function createHopSender(options: HopSenderOptions): HopSender {
           budget_ms: budget,
           previous: before ? hopLink(before) : leaf,
         },
-        key,
+        link.own.key,
       )
       // A cancel and an event have no answer to pass back; the ack of a task is waited for here.
       const from = taken

@@ -9,14 +9,15 @@ import type { Keys } from './keys.ts'
  */
 export async function haveProofs(
   keys: Pick<Keys, 'document' | 'learn'>,
-  { from, via }: Pick<Incoming, 'from' | 'via'>,
+  { from, via, header }: Pick<Incoming, 'from' | 'via' | 'header'>,
   neighbour: Link | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const missing = () => [...new Set([from, ...via])].filter((agentId) => !keys.document(agentId))
+  const signed = (agentId: string) => (agentId === from ? header.sender.key : undefined)
+  const missing = () => [...new Set([from, ...via])].filter((agentId) => !keys.document(agentId, signed(agentId)))
   const asked = missing()
   if (asked.length === 0) return true
   if (!neighbour || neighbour.state === 'closed') return false
-  await withSignal(Promise.all(asked.map((agentId) => keys.learn(neighbour, agentId))), signal)
+  await withSignal(Promise.all(asked.map((agentId) => keys.learn(neighbour, agentId, signed(agentId)))), signal)
   return missing().length === 0
 }

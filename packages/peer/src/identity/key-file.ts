@@ -21,7 +21,12 @@ export function loadOrCreateKey(path: string, random: Random): SigningKey {
 
 /** Like {@link loadOrCreateKey}, but a missing file is an error. */
 export function loadKey(path: string): SigningKey {
-  return signingKey(seedOf(readPrivateFile(path, 'identity'), path))
+  return parseKey(readPrivateFile(path, 'identity'), path)
+}
+
+/** The key of a PEM text that was read from `path`. Throws `INVALID_KEY_FILE`. */
+export function parseKey(pem: string, path: string): SigningKey {
+  return signingKey(seedOf(pem, path))
 }
 
 /** The PEM text of a seed. */

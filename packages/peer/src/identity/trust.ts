@@ -1,12 +1,16 @@
 import type { Membership } from './membership.ts'
+import type { Notes } from './notes.ts'
+import type { Revoked } from './revocations.ts'
 
 /** Somebody says that a key speaks for an agent; the key itself has been proven already. */
 export interface Claim {
   readonly agentId: string
-  /** Raw key, 32 bytes, and its fingerprint. */
+  /** Raw agent key, 32 bytes, and its fingerprint. */
   readonly key: Uint8Array
   readonly fingerprint: string
-  /** `inbound` and `outbound`: in a handshake. `gossip`: in a presence document. */
+  /** Certificates of an organisation for that key, as they were shown. Absent: none. */
+  readonly issued?: readonly Uint8Array[]
+  /** `inbound` and `outbound`: in a handshake. `gossip`: in a signed document, a presence report or a manifest. */
   readonly met: 'inbound' | 'outbound' | 'gossip'
   /** Multiaddr of the other end; absent for gossip. */
   readonly address?: string
@@ -22,14 +26,23 @@ export type Judgement =
 export interface Trust {
   /** Decides at once, and changes nothing. */
   judge(claim: Claim): Judgement
-  /** The claim was admitted and proven by a whole handshake. Throws when it cannot be remembered as it must be. */
+  /** The claim was admitted, and proven by a whole handshake or a signed document. Throws when it cannot be remembered as it must be. */
   proven?(claim: Claim): void
   /** Fingerprint on record for an agent, undefined when there is none. */
   known(agentId: string): string | undefined
   /** Team and roles of an agent on record; undefined when this mode knows of none. */
   membership?(agentId: string): Membership | undefined
+  /** Hands over what has to be kept across restarts; once, before anything is judged. */
+  restore?(memory: TrustMemory): Promise<void>
+  /** Whether that raw key may revoke the key of any agent: it is an organisation's. */
+  mayRevoke?(signer: Uint8Array): boolean
   /** One sentence for the operator: who is admitted. */
   describe(): string
+}
+
+export interface TrustMemory {
+  readonly notes: Notes
+  readonly revoked: Revoked
 }
 
 export const ADMITTED: Judgement = { admitted: true }
@@ -84,13 +97,12 @@ export function anyOf(modes: readonly Trust[]): Trust {
       }
       return undefined
     },
-    membership(agentId) {
-      for (const mode of modes) {
-        const membership = mode.membership?.(agentId)
-        if (membership) return membership
-      }
-      return undefined
+    // Whoever has the key on record says what else is known of the agent: a later mode must not lend it a role.
+    membership: (agentId) => modes.find((mode) => mode.known(agentId) !== undefined)?.membership?.(agentId),
+    async restore(memory) {
+      for (const mode of modes) await mode.restore?.(memory)
     },
+    mayRevoke: (signer) => modes.some((mode) => mode.mayRevoke?.(signer) === true),
     describe: () => modes.map((mode) => mode.describe()).join('; '),
   }
 }

@@ -23,7 +23,6 @@ import {
   peerIdOf,
   REFUSALS,
   SIGNATURE_LENGTH,
-  type SigningKey,
   signTranscript,
   type TranscriptContext,
   toHex,
@@ -32,7 +31,8 @@ import {
 } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Claim, Trust } from '../identity/trust.ts'
+import type { Identities, Identity, Meeting } from '../identity/identities.ts'
+import type { OwnInstance } from '../identity/own-instance.ts'
 import type { Channel } from '../network/network.ts'
 import type { Random } from '../random.ts'
 import type { ByteQueue } from './byte-queue.ts'
@@ -40,12 +40,10 @@ import type { LinkSelf, Remote } from './remote.ts'
 
 export interface HandshakeContext {
   readonly channel: Channel
-  /** Our own transport identity. */
-  readonly peerId: string
+  /** Our own instance whose channel this is. */
+  readonly own: OwnInstance
   readonly self: LinkSelf
-  readonly key: SigningKey
-  readonly keys: (raw: Uint8Array) => PublicKey
-  readonly trust: Trust
+  readonly identities: Identities
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
@@ -143,7 +141,7 @@ function tell(channel: Channel, error: HermesError): void {
 }
 
 function initiator(context: HandshakeContext): Side {
-  const { channel, self, key, clock } = context
+  const { channel, self, own, clock } = context
   const hello = helloOf(context)
   const messages: Uint8Array[] = []
   let sentAt = 0
@@ -178,14 +176,14 @@ function initiator(context: HandshakeContext): Side {
         challenge = offered
         messages.push(part(message))
         const body = encodeProof(proofOf(self, offered.agent_id))
-        send(concat([body, signTranscript('proof', transcript(context, [...messages, body]), key)]))
+        send(concat([body, signTranscript('proof', transcript(context, [...messages, body]), own.key)]))
         return undefined
       }
       const { body, signature } = split(message)
       const welcome = welcomeOf(body)
-      verify('welcome', context, [...messages, part(body)], signature, (met as Met).key)
+      verify('welcome', context, [...messages, part(body)], signature, (met as Met).identity.signer)
       checkEpochs(self, welcome, challenge.agent_id)
-      context.trust.proven?.((met as Met).claim)
+      proven(context, met as Met)
       return {
         linkId: welcome.link_id,
         remote: remoteOf(
@@ -202,7 +200,7 @@ function initiator(context: HandshakeContext): Side {
 }
 
 function responder(context: HandshakeContext): Side {
-  const { channel, self, key, clock, random } = context
+  const { channel, self, own, clock, random } = context
   const messages: Uint8Array[] = []
   let hello: Hello | undefined
   let met: Met | undefined
@@ -224,13 +222,13 @@ function responder(context: HandshakeContext): Side {
       }
       const { body, signature } = split(message)
       const proof = decodeProofMessage(body)
-      verify('proof', context, [...messages, part(body)], signature, (met as Met).key)
+      verify('proof', context, [...messages, part(body)], signature, (met as Met).identity.signer)
       checkEpochs(self, proof, hello.agent_id)
-      context.trust.proven?.((met as Met).claim)
+      proven(context, met as Met)
       messages.push(concat([part(body), signature]))
       const linkId = toHex(random.bytes(8))
       const welcome = encodeProof({ ...proofOf(self, hello.agent_id), link_id: linkId } as Proof)
-      channel.send(concat([welcome, signTranscript('welcome', transcript(context, [...messages, welcome]), key)]))
+      channel.send(concat([welcome, signTranscript('welcome', transcript(context, [...messages, welcome]), own.key)]))
       return {
         linkId,
         remote: remoteOf(context, hello, proof, met as Met, chosen?.content_types ?? [], chosen?.features ?? []),
@@ -240,45 +238,43 @@ function responder(context: HandshakeContext): Side {
 }
 
 interface Met {
-  key: PublicKey
+  identity: Identity
   offsetMs: number
-  claim: Claim
+  meeting: Meeting
+}
+
+function proven({ identities }: HandshakeContext, { identity, meeting }: Met): void {
+  identities.proven(identity, meeting)
 }
 
 /** Judges who the other side says it is, before anything of ours is told: network, key, identity, trust, clock. */
 function meet(context: HandshakeContext, hello: Hello, offsetMs: number): Met {
-  const { self, channel, trust, chosen, expected, tunables } = context
+  const { self, channel, identities, chosen, expected, tunables } = context
   if (hello.network !== self.network) {
     throw new HermesError('HANDSHAKE_REFUSED', {
       message: `${hello.agent_id} is of network ${hello.network}, this peer of ${self.network}`,
     })
   }
-  const key = context.keys(hello.key)
-  if (peerIdOf(key.raw) !== channel.remotePeer) {
+  const identity = identities.read(hello)
+  const { agentKey, signer } = identity
+  if (peerIdOf(signer.raw) !== channel.remotePeer) {
     throw new HermesError('IDENTITY_MISMATCH', {
       message: `${hello.agent_id} showed a key that is not the one of its connection`,
     })
   }
-  if (equalBytes(key.raw, context.key.publicKey.raw) || hello.agent_id === self.agentId) {
-    const self_ = equalBytes(key.raw, context.key.publicKey.raw)
-    throw new HermesError(self_ ? 'DUPLICATE_AGENT' : 'IDENTITY_MISMATCH', {
-      message: self_
+  const same = agentKey.fingerprint === self.key.fingerprint
+  if (same || hello.agent_id === self.agentId) {
+    throw new HermesError(same ? 'DUPLICATE_AGENT' : 'IDENTITY_MISMATCH', {
+      message: same
         ? 'the other side has this agent’s own key: a connection to oneself, or a copied key file'
-        : `the other side calls itself ${self.agentId} as this agent does, with key ${key.fingerprint} against ${context.key.publicKey.fingerprint}`,
+        : `the other side calls itself ${self.agentId} as this agent does, with key ${agentKey.fingerprint} against ${self.key.fingerprint}`,
     })
   }
   if (expected !== undefined && hello.agent_id !== expected) {
     throw new HermesError('IDENTITY_MISMATCH', { message: `${expected} was dialled, ${hello.agent_id} answered` })
   }
-  const claim: Claim = {
-    agentId: hello.agent_id,
-    key: key.raw,
-    fingerprint: key.fingerprint,
-    met: channel.direction,
-    address: channel.remoteAddress,
-    chosen,
-  }
-  const verdict = trust.judge(claim)
+  const meeting: Meeting = { met: channel.direction, address: channel.remoteAddress, chosen }
+  const verdict = identities.judge(identity, meeting)
   if (!verdict.admitted) throw new HermesError(verdict.code, { message: verdict.reason })
   if (Math.abs(offsetMs) > tunables.maxClockOffsetMs) {
     throw new HermesError('CLOCK_SKEW', {
@@ -286,7 +282,7 @@ function meet(context: HandshakeContext, hello: Hello, offsetMs: number): Met {
       details: { offset_ms: offsetMs },
     })
   }
-  return { key, offsetMs, claim }
+  return { identity, offsetMs, meeting }
 }
 
 function choose(hello: Hello): Challenge['chosen'] {
@@ -302,7 +298,7 @@ function choose(hello: Hello): Challenge['chosen'] {
   }
 }
 
-function helloOf({ self, key, clock, random }: HandshakeContext): Hello {
+function helloOf({ self, own, clock, random }: HandshakeContext): Hello {
   return {
     versions: [PROTOCOL_VERSION],
     content_types: CONTENT_TYPES,
@@ -310,19 +306,21 @@ function helloOf({ self, key, clock, random }: HandshakeContext): Hello {
     network: self.network,
     nonce: random.bytes(32),
     agent_id: self.agentId,
-    key: key.publicKey.raw,
-    certificates: [],
+    key: self.key.raw,
+    certificates: own.certificates,
     limits: self.limits,
     time: clock.now(),
   }
 }
 
 function proofOf(self: LinkSelf, other: string): Proof {
+  const revocations = self.revocations?.()
   return {
     epoch: self.epoch,
     next_sequence: self.nextSequence(other),
     seen_epoch: self.seenEpoch(other),
     manifest_digest: self.manifestDigest(),
+    ...(revocations === undefined ? {} : { revocations }),
   }
 }
 
@@ -343,7 +341,10 @@ function checkEpochs(self: LinkSelf, proof: Proof, agentId: string): void {
   }
 }
 
-function transcript({ channel, peerId, self }: HandshakeContext, messages: readonly Uint8Array[]): TranscriptContext {
+function transcript(
+  { channel, own: { peerId }, self }: HandshakeContext,
+  messages: readonly Uint8Array[],
+): TranscriptContext {
   const outbound = channel.direction === 'outbound'
   return {
     network: self.network,
@@ -390,18 +391,21 @@ function remoteOf(
   { channel }: HandshakeContext,
   hello: Hello,
   proof: Proof,
-  { key, offsetMs }: Met,
+  { identity, meeting, offsetMs }: Met,
   contentTypes: readonly ContentType[],
   features: readonly string[],
 ): Remote {
   return {
     agentId: hello.agent_id,
-    key,
+    identity,
+    meeting,
+    key: identity.signer,
     peerId: channel.remotePeer,
     address: channel.remoteAddress,
     epoch: proof.epoch,
     nextSequence: proof.next_sequence,
     manifestDigest: proof.manifest_digest,
+    revocations: proof.revocations,
     contentTypes,
     features,
     limits: hello.limits,

@@ -1,6 +1,7 @@
 import { HermesError, MAX_SINGLE_FRAME } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
+import type { OwnInstance } from '../identity/own-instance.ts'
 import type { Channel } from '../network/network.ts'
 import type { ByteQueue } from './byte-queue.ts'
 import type { Remote } from './remote.ts'
@@ -19,6 +20,8 @@ export interface Receipt {
 export interface Link {
   readonly id: string
   readonly remote: Remote
+  /** This side of it: which of our keys signs what goes over it. */
+  readonly own: OwnInstance
   readonly direction: 'inbound' | 'outbound'
   /** Monotonic ms. */
   readonly openedAt: number
@@ -72,6 +75,7 @@ export interface LinkOptions {
   readonly id: string
   readonly channel: Channel
   readonly remote: Remote
+  readonly own: OwnInstance
   readonly queue: ByteQueue
   readonly clock: Clock
   readonly tunables: Tunables
@@ -107,6 +111,7 @@ export function createLink(options: LinkOptions): DrivenLink {
 class ChannelLink implements Link {
   readonly id: string
   readonly remote: Remote
+  readonly own: OwnInstance
   readonly direction: 'inbound' | 'outbound'
   readonly openedAt: number
   state: 'open' | 'retired' | 'closed' = 'open'
@@ -144,6 +149,7 @@ class ChannelLink implements Link {
   constructor(options: LinkOptions) {
     this.id = options.id
     this.remote = options.remote
+    this.own = options.own
     this.direction = options.channel.direction
     this.#channel = options.channel
     this.#queue = options.queue

@@ -1,15 +1,8 @@
-import {
-  encodeRefusal,
-  HermesError,
-  LIMITS,
-  LINK_PROTOCOL,
-  type PublicKey,
-  SIGNATURE_LENGTH,
-  type SigningKey,
-} from '@hermes-peer/protocol'
+import { encodeRefusal, HermesError, LIMITS, LINK_PROTOCOL, SIGNATURE_LENGTH } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
-import type { Trust } from '../identity/trust.ts'
+import type { Identities } from '../identity/identities.ts'
+import type { OwnInstance } from '../identity/own-instance.ts'
 import type { Channel, Network } from '../network/network.ts'
 import type { Random } from '../random.ts'
 import { withSignal } from '../signals.ts'
@@ -28,6 +21,8 @@ export interface LinkTarget {
   addresses: readonly string[]
   /** The user gave the address. */
   chosen?: boolean
+  /** Makes a link although there is one: either end has a newer key. */
+  renew?: boolean
 }
 
 export interface Links {
@@ -64,9 +59,9 @@ export interface LinksEvents {
 export interface LinksOptions {
   readonly network: Network
   readonly self: LinkSelf
-  readonly key: SigningKey
-  readonly keys: (raw: Uint8Array) => PublicKey
-  readonly trust: Trust
+  /** Our instance that a channel belongs to. */
+  readonly own: (channel: Channel) => OwnInstance
+  readonly identities: Identities
   readonly clock: Clock
   readonly random: Random
   readonly tunables: Tunables
@@ -133,9 +128,10 @@ class LinkTable implements Links {
 
   async connect(target: LinkTarget, signal?: AbortSignal): Promise<Link> {
     if (this.#stopped) throw new HermesError('STOPPED')
-    const existing = this.#existing(target)
+    const existing = target.renew ? undefined : this.#existing(target)
     if (existing) return existing
-    const name = target.agentId ?? target.peerId ?? target.addresses.join(' ')
+    const whom = target.agentId ?? target.peerId ?? target.addresses.join(' ')
+    const name = target.renew ? `renew ${whom}` : whom
     let dial = this.#dials.get(name)
     if (!dial) {
       dial = this.#dial(target).finally(() => this.#dials.delete(name))
@@ -228,6 +224,7 @@ class LinkTable implements Links {
     const { network, clock, tunables, telemetry } = this.#options
     return new Promise<Link>((resolve, reject) => {
       const queue = new ByteQueue()
+      const own = this.#options.own(channel)
       let driven: DrivenLink | undefined
       let handshake: { received(): void } | undefined
       let over = false
@@ -274,7 +271,7 @@ class LinkTable implements Links {
           reject(new HermesError('STOPPED'))
           return
         }
-        driven = createLink({ id: linkId, channel, remote, queue, clock, tunables, events: this.#linkEvents })
+        driven = createLink({ id: linkId, channel, remote, own, queue, clock, tunables, events: this.#linkEvents })
         this.#add(driven.link)
         resolve(this.get(remote.agentId) ?? driven.link)
         driven.received()
@@ -315,15 +312,13 @@ class LinkTable implements Links {
               }),
             ),
           )
-          const { self, key, keys, trust, random } = this.#options
+          const { self, identities, random } = this.#options
           handshake = runHandshake(
             {
               channel,
-              peerId: network.peerId,
+              own,
               self,
-              key,
-              keys,
-              trust,
+              identities,
               clock,
               random,
               tunables,
@@ -350,9 +345,9 @@ class LinkTable implements Links {
     closed: (link: Link, reason: HermesError, destroyed: boolean) => this.#remove(link, reason, destroyed),
   }
 
-  /** The two-links rule: a higher epoch replaces at once; else age, else the lower dialler decides. */
+  /** The two-links rule: a higher epoch replaces at once; else newer keys, else age, else the lower dialler decides. */
   #add(link: Link): void {
-    const { clock, tunables, network, telemetry, events } = this.#options
+    const { clock, tunables, telemetry, events } = this.#options
     const agentId = link.remote.agentId
     const others = this.#byAgent.get(agentId) ?? []
     this.#byAgent.set(agentId, [...others, link])
@@ -370,8 +365,9 @@ class LinkTable implements Links {
       if (other.remote.epoch < link.remote.epoch) {
         other.destroy(new HermesError('PEER_RESTARTED', { message: `${agentId} has restarted` }))
       } else if (
-        clock.monotonic() - other.openedAt > tunables.twoLinksMs ||
-        dialler(link, network) <= dialler(other, network)
+        rotation(link) > rotation(other) ||
+        (rotation(link) === rotation(other) &&
+          (clock.monotonic() - other.openedAt > tunables.twoLinksMs || dialler(link) <= dialler(other)))
       ) {
         other.retire(new HermesError('PEER_UNREACHABLE', { message: `a newer link to ${agentId} took over` }))
         retired.push(other)
@@ -408,7 +404,12 @@ class LinkTable implements Links {
   }
 }
 
+/** How far the keys of both ends have been rotated: the same sum on either side. */
+function rotation({ own, remote }: Link): number {
+  return own.serial + (remote.identity.instance?.serial ?? 0)
+}
+
 /** Peer id of the side that dialled. */
-function dialler(link: Link, network: Network): string {
-  return link.direction === 'outbound' ? network.peerId : link.remote.peerId
+function dialler({ direction, own, remote }: Link): string {
+  return direction === 'outbound' ? own.peerId : remote.peerId
 }

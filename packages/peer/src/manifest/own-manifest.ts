@@ -2,12 +2,13 @@ import {
   type Capability,
   describeCapability,
   manifestDigest,
+  type PublicKey,
   type SignedDocument,
-  type SigningKey,
   signManifest,
 } from '@hermes-peer/protocol'
 import type { Clock, Timer } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
+import type { OwnInstance } from '../identity/own-instance.ts'
 
 /** This peer's own signed manifest: made anew, with a higher serial, whenever what it provides has changed, and long before it expires. */
 export interface OwnManifest {
@@ -22,13 +23,15 @@ export function createOwnManifest(options: {
   readonly agentId: string
   readonly network: string
   readonly description: string
-  readonly key: SigningKey
+  /** The agent key, and what signs for it. */
+  readonly key: PublicKey
+  readonly own: () => OwnInstance
   readonly clock: Clock
   readonly tunables: Tunables
   readonly epoch: number
   contracts(): readonly Capability[]
 }): OwnManifest {
-  const { agentId, network, description, key, clock, tunables, epoch, contracts } = options
+  const { agentId, network, description, key, own, clock, tunables, epoch, contracts } = options
   // Begins at the epoch, which is higher than in any life before.
   let serial = epoch
   let document: SignedDocument
@@ -38,7 +41,8 @@ export function createOwnManifest(options: {
     document = signManifest(
       {
         agent_id: agentId,
-        key: key.publicKey.raw,
+        key: key.raw,
+        certificates: own().certificates,
         network,
         serial,
         issued_at: now,
@@ -46,7 +50,7 @@ export function createOwnManifest(options: {
         description,
         capabilities: contracts().map(describeCapability),
       },
-      key,
+      own().key,
     )
     digest = manifestDigest(document)
   }

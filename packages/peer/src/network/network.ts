@@ -10,6 +10,8 @@ export interface Network {
   readonly peerId: string
   /** Starts listening. Throws a `HermesError` (`ADDRESS_IN_USE`, `INVALID_ADDRESS`, …) that names the address. */
   start(): Promise<void>
+  /** Listens on further addresses while it runs; absent where that makes no sense. Throws as `start` does. */
+  listen?(addresses: readonly string[]): Promise<void>
   /** Closes every connection and listener; idempotent. */
   stop(): Promise<void>
   /** Multiaddrs that a caller can use, ending in `/p2p/<peerId>`; empty before `start`. */
@@ -56,6 +58,8 @@ export interface Network {
 export interface DialTarget {
   /** The peer that must answer; another one at that address is refused. Absent: whoever answers at `addresses[0]`. */
   peerId?: string
+  /** Peer id of this side's node to open it from, where there are several. Default: the newest. */
+  from?: string
   /** Multiaddrs to try; may be empty when the peer is already connected or known to the transport. */
   addresses: readonly string[]
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Tunables } from '../defaults.ts'
 import type { Inbox, Opening } from '../delivery/inbox.ts'
 import type { Draft, Outbox } from '../delivery/outbox.ts'
+import type { OwnInstance } from '../identity/own-instance.ts'
 import { ByteQueue } from '../link/byte-queue.ts'
 import type { Link } from '../link/link.ts'
 import type { Links } from '../link/links.ts'
@@ -32,11 +33,17 @@ export interface Streams {
   written(): Promise<void>
   /** The last link to that life of an agent, or an earlier one, is gone. */
   lost(agentId: string, epoch: number, reason: HermesError): void
+  /** Aborts those whose link the test gives a reason for. */
+  cut(test: (link: Link) => HermesError | undefined): void
+  /** Whether one goes over that instance of ours. */
+  uses(instance: OwnInstance): boolean
   stop(reason: HermesError): void
 }
 
 export interface StreamsOptions {
   readonly network: Network
+  /** Our instance that a channel belongs to. */
+  readonly own: (channel: Channel) => OwnInstance
   readonly links: Links
   readonly outbox: Outbox
   readonly inbox: Inbox
@@ -91,6 +98,18 @@ class StreamTable implements Streams {
     }
   }
 
+  cut(test: (link: Link) => HermesError | undefined): void {
+    for (const stream of [...this.#byAgent.values()].flatMap((streams) => [...streams])) {
+      const reason = test(stream.link)
+      if (reason) stream.abort(reason)
+    }
+  }
+
+  uses(instance: OwnInstance): boolean {
+    for (const streams of this.#byAgent.values()) for (const { link } of streams) if (link.own === instance) return true
+    return false
+  }
+
   stop(reason: HermesError): void {
     this.#stopped = reason
     for (const agentId of [...this.#byAgent.keys()]) this.lost(agentId, Number.POSITIVE_INFINITY, reason)
@@ -109,7 +128,9 @@ class StreamTable implements Streams {
     )
     const release = onAbort(signal, () => stop.abort(signal.reason))
     try {
-      channel = await network.open({ peerId, addresses: [] }, STREAM_PROTOCOL, { signal: stop.signal })
+      channel = await network.open({ peerId, addresses: [], from: link.own.peerId }, STREAM_PROTOCOL, {
+        signal: stop.signal,
+      })
     } catch (error) {
       throw HermesError.from(error, 'PEER_UNREACHABLE')
     } finally {
@@ -230,10 +251,14 @@ class StreamTable implements Streams {
   }
 
   #linkOf(channel: Channel): Link | undefined {
+    const own = this.#options.own(channel)
+    let found: Link | undefined
     for (const link of this.#options.links.all()) {
-      if (link.remote.peerId === channel.remotePeer && link.state !== 'closed') return link
+      if (link.remote.peerId !== channel.remotePeer || link.state === 'closed') continue
+      if (link.own === own) return link
+      found ??= link
     }
-    return undefined
+    return found
   }
 
   #checkRoom(agentId: string, times: number): void {

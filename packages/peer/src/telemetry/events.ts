@@ -12,6 +12,12 @@ export interface Ids {
  * Every structured event, by name. Names and types are API; log prose is not. `at` (wall clock, ms) is added to each.
  */
 export interface EventMap {
+  /** A key must not speak for that agent any more; its links have been cut. */
+  'identity.revoked': { agentId: string; fingerprint: string; reason: string }
+  /** This peer runs under a new key; what went on under the old one still does. */
+  'identity.rotated': { agentId: string; fingerprint: string; serial: number }
+  /** The node of a former key of this peer has stopped. */
+  'identity.retired': { agentId: string; fingerprint: string }
   'peer.started': { agentId: string; peerId: string; addresses: readonly string[] }
   /** It takes no new work; what runs has `drainMs` to end. */
   'peer.draining': { agentId: string; running: number; handedBack: number; drainMs: number }

@@ -20,6 +20,8 @@ import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createOutbox, type Draft, type Outbox } from '../../src/delivery/outbox.ts'
+import { createIdentities } from '../../src/identity/identities.ts'
+import { ownInstance } from '../../src/identity/own-instance.ts'
 import type { Link } from '../../src/link/link.ts'
 import { createLinks } from '../../src/link/links.ts'
 import { createLibp2pNetwork } from '../../src/network/libp2p/index.ts'
@@ -99,13 +101,19 @@ export async function startRaw(agentId: string, options: RawOptions = {}): Promi
     },
     key,
   )
+  const own = ownInstance(key, key.publicKey, [])
   const got: Got[] = []
   let outbox: Outbox
   const links = createLinks({
     network,
-    key,
-    keys: publicKey,
-    trust: { judge: () => ({ admitted: true }), known: () => undefined, describe: () => 'everyone' },
+    own: () => own,
+    identities: createIdentities({
+      network: 'default',
+      trust: { judge: () => ({ admitted: true }), known: () => undefined, describe: () => 'everyone' },
+      keys: publicKey,
+      clock,
+      tunables: DEFAULTS,
+    }),
     clock,
     random,
     tunables: DEFAULTS,
@@ -113,6 +121,7 @@ export async function startRaw(agentId: string, options: RawOptions = {}): Promi
     perAddress: false,
     self: {
       agentId,
+      key: key.publicKey,
       network: 'default',
       epoch: now,
       limits: { max_envelope_bytes: 1024 * 1024, max_in_flight: 256 },
@@ -133,7 +142,7 @@ export async function startRaw(agentId: string, options: RawOptions = {}): Promi
     agentId,
     network: 'default',
     epoch: now,
-    key,
+    key: () => key,
     links,
     clock,
     random,

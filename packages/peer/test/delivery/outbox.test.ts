@@ -3,6 +3,7 @@ import { manualClock } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS, type Tunables } from '../../src/defaults.ts'
 import { createOutbox, type Draft } from '../../src/delivery/outbox.ts'
+import { ownInstance } from '../../src/identity/own-instance.ts'
 import type { Link, Receipt } from '../../src/link/link.ts'
 import { systemRandom } from '../../src/random.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
@@ -20,7 +21,7 @@ function scene(tuning: Partial<Tunables> = {}) {
     agentId: 'one',
     network: 'default',
     epoch: 1,
-    key: keyNamed('one'),
+    key: () => keyNamed('one'),
     links: { get: () => open.find(({ state }) => state === 'open') } as never,
     clock,
     random,
@@ -35,6 +36,7 @@ function scene(tuning: Partial<Tunables> = {}) {
     link(epoch = 1) {
       const receipts: (Receipt | undefined)[] = []
       const fake = {
+        own: ownInstance(keyNamed('one'), keyNamed('one').publicKey, []),
         remote: { agentId: 'other', epoch, limits: { max_envelope_bytes: 1024 * 1024 } },
         state: 'open',
         blocked: false,

@@ -3,10 +3,11 @@ import { manualClock, seededRandom } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createPresenceBeacon } from '../../src/directory/presence.ts'
-import { ADMITTED, notAllowed } from '../../src/identity/trust.ts'
+import { createIdentities } from '../../src/identity/identities.ts'
+import { ownInstance } from '../../src/identity/own-instance.ts'
 import type { Network, Verdict } from '../../src/network/network.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
-import { keyNamed, report } from './support.ts'
+import { keyNamed, only, report } from './support.ts'
 
 function beaming(options: { listeners?: number; seed?: string } = {}) {
   const clock = manualClock()
@@ -36,12 +37,18 @@ function beaming(options: { listeners?: number; seed?: string } = {}) {
     agentId: 'me',
     networkName: 'default',
     epoch: 7,
-    key: keyNamed('me'),
-    keys: (raw) => {
-      remembered.push(raw)
-      return publicKey(raw)
-    },
-    trust: { judge: ({ agentId }) => (agentId === 'me' || agentId === 'a' ? ADMITTED : notAllowed('a stranger')) },
+    key: keyNamed('me').publicKey,
+    instance: () => ownInstance(keyNamed('me'), keyNamed('me').publicKey, []),
+    identities: createIdentities({
+      network: 'default',
+      trust: only('me', 'a'),
+      keys: (raw) => {
+        remembered.push(raw)
+        return publicKey(raw)
+      },
+      clock,
+      tunables: DEFAULTS,
+    }),
     network,
     clock,
     random: seededRandom(options.seed ?? 'presence'),

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import {
   HermesError,
   type Manifest,
-  type OpenedPresence,
   type Presence,
   peerIdOf,
   type SignedDocument,
@@ -14,9 +13,12 @@ import { manualClock } from '@hermes-peer/testkit'
 import type { WatchChange } from '../../src/api.ts'
 import { DEFAULTS, type Tunables } from '../../src/defaults.ts'
 import { createDirectory, type FindOptions } from '../../src/directory/directory.ts'
+import type { HeardReport } from '../../src/directory/presence.ts'
 import { createSourceHealth } from '../../src/directory/sources/health.ts'
 import type { DirectorySource } from '../../src/directory/sources/source.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
+import { createIdentities, type Identity } from '../../src/identity/identities.ts'
+import { createKeyCheck } from '../../src/identity/key-check.ts'
 import type { Trust } from '../../src/identity/trust.ts'
 import type { Link } from '../../src/link/link.ts'
 import type { Links, LinkTarget } from '../../src/link/links.ts'
@@ -26,6 +28,12 @@ import { capabilityEntry } from '../routing/support.ts'
 
 export function keyNamed(name: string): SigningKey {
   return signingKey(new Uint8Array(createHash('sha256').update(name).digest()))
+}
+
+/** That agent with its own key (or that of another), and no certificate. */
+export function identityNamed(agentId: string, as = agentId): Identity {
+  const key = keyNamed(as).publicKey
+  return { agentId, agentKey: key, signer: key, instance: undefined, issued: [] }
 }
 
 export const peerIdNamed = (name: string) => peerIdOf(keyNamed(name).publicKey.raw)
@@ -54,11 +62,11 @@ export function manifestOf(
 }
 
 /** A presence report of an agent as if it had been verified. */
-export function report(agentId: string, more: Partial<Presence> & { as?: string } = {}): OpenedPresence {
+export function report(agentId: string, more: Partial<Presence> & { as?: string } = {}): HeardReport {
   const { as = agentId, ...rest } = more
   const key = keyNamed(as).publicKey
   return {
-    key,
+    identity: identityNamed(agentId, as),
     presence: {
       agent_id: agentId,
       key: key.raw,
@@ -116,6 +124,7 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
       heardAt: clock.monotonic(),
       remote: {
         agentId,
+        identity: identityNamed(agentId),
         key: keyNamed(agentId).publicKey,
         peerId: peerIdNamed(agentId),
         address: reachable.get(agentId) ?? '/ip4/127.0.0.1/tcp/9',
@@ -160,7 +169,13 @@ export function directing(options: { trust?: Trust; tuning?: Partial<Tunables> }
     sources: [source],
     health: createSourceHealth(telemetry),
     links,
-    trust: options.trust ?? everyone,
+    identities: createIdentities({
+      network: 'default',
+      trust: options.trust ?? everyone,
+      keys: createKeyCheck(),
+      clock,
+      tunables,
+    }),
     clock,
     tunables,
     telemetry,

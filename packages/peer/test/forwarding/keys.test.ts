@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createKeys } from '../../src/forwarding/keys.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
+import { createIdentities } from '../../src/identity/identities.ts'
 import type { Link } from '../../src/link/link.ts'
 import { keyNamed } from '../identity/support.ts'
 
@@ -16,13 +17,18 @@ function scene(shown: (input: unknown) => unknown = () => ({}), tunables: object
   const asked: unknown[] = []
   const keys = createKeys({
     agentId: 'self',
-    ownKey: keyNamed('self').publicKey,
+    ownKeys: () => [keyNamed('self').publicKey],
     networkName: 'default',
-    trust: allowList([{ agent_id: 'far', fingerprint: keyNamed('far').publicKey.fingerprint }]),
+    identities: createIdentities({
+      network: 'default',
+      trust: allowList([{ agent_id: 'far', fingerprint: keyNamed('far').publicKey.fingerprint }]),
+      keys: publicKey,
+      clock,
+      tunables: DEFAULTS,
+    }),
     clock,
     tunables: { ...DEFAULTS, ...tunables },
-    keys: publicKey,
-    keyOf: (agentId) => (agentId === 'near' ? keyNamed('near').publicKey : undefined),
+    keysOf: (agentId) => (agentId === 'near' ? [keyNamed('near').publicKey] : []),
     ask: async (_, capability, input) => {
       expect(capability).toBe('hermes.manifest')
       asked.push(input)

@@ -39,6 +39,7 @@ export function linkOverFake(
     id: 'link',
     channel,
     remote: { agentId: 'other', peerId: 'other peer', offsetMs: 0 } as never,
+    own: { peerId: 'own peer' } as never,
     queue,
     clock: manual,
     tunables: { ...DEFAULTS, ...options.tuning },

@@ -2,6 +2,7 @@ import { openManifest } from '@hermes-peer/protocol'
 import { manualClock } from '@hermes-peer/testkit'
 import { expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
+import { ownInstance } from '../../src/identity/own-instance.ts'
 import { createOwnManifest } from '../../src/manifest/own-manifest.ts'
 import { keyNamed } from '../directory/support.ts'
 
@@ -11,7 +12,8 @@ it('the own manifest is signed anew every 12 h, under a higher serial, until the
     agentId: 'me',
     network: 'default',
     description: '',
-    key: keyNamed('me'),
+    key: keyNamed('me').publicKey,
+    own: () => ownInstance(keyNamed('me'), keyNamed('me').publicKey, []),
     clock,
     tunables: DEFAULTS,
     epoch: 7,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type CapabilityEntry, peerIdOf, signingKey } from '@hermes-peer/protocol'
+import { type CapabilityEntry, signingKey } from '@hermes-peer/protocol'
 import { type Entry, newEntry } from '../../src/directory/entry.ts'
 import type { Facts } from '../../src/routing/facts.ts'
 import type { Measured } from '../../src/routing/measure.ts'
@@ -53,7 +53,7 @@ export function entry(
 ): Entry {
   const { offers, ...rest } = more
   const key = signingKey(new Uint8Array(createHash('sha256').update(agentId).digest())).publicKey
-  const made = newEntry(agentId, key, peerIdOf(key.raw), 0)
+  const made = newEntry({ agentId, agentKey: key, signer: key, instance: undefined, issued: [] }, 0)
   if (offers) {
     made.manifest = {
       agent_id: agentId,

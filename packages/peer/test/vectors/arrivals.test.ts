@@ -61,6 +61,7 @@ function scene(link: Read = receiver.link): Scene {
       links: { get: (agentId: string) => (agentId === link.agent_id ? fake : undefined) } as unknown as Links,
       keys: {
         find: keyOf,
+        verifier: keyOf,
         learn: () => Promise.resolve(),
         vain: () => true,
         named: () => undefined,

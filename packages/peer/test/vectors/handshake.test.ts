@@ -1,8 +1,10 @@
-import { decodeHello, isHermesError, peerIdOf, publicKey, Reader, toHex } from '@hermes-peer/protocol'
+import { decodeHello, isHermesError, publicKey, Reader, toHex } from '@hermes-peer/protocol'
 import { manualClock } from '@hermes-peer/testkit'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { allowList } from '../../src/identity/allow-list.ts'
+import { createIdentities } from '../../src/identity/identities.ts'
+import { ownInstance } from '../../src/identity/own-instance.ts'
 import { ByteQueue } from '../../src/link/byte-queue.ts'
 import { type HandshakeResult, runHandshake } from '../../src/link/handshake.ts'
 import type { Channel } from '../../src/network/network.ts'
@@ -47,12 +49,17 @@ function side(is: Read, direction: 'inbound' | 'outbound', remote: string): Side
       return true
     },
   } as unknown as Channel
+  const clock = manualClock({ start: is.now })
+  const trust = allowList(
+    [...known].map(([agent_id, { publicKey: admitted }]) => ({ agent_id, fingerprint: admitted.fingerprint })),
+  )
   const run = runHandshake(
     {
       channel,
-      peerId: peerIdOf(own.publicKey.raw),
+      own: ownInstance(own, own.publicKey, []),
       self: {
         agentId: is.agent_id,
+        key: own.publicKey,
         network: 'dev-team',
         epoch: is.epoch,
         limits: { max_envelope_bytes: 1_048_576, max_in_flight: 256 },
@@ -60,19 +67,8 @@ function side(is: Read, direction: 'inbound' | 'outbound', remote: string): Side
         nextSequence: () => is.next_sequence,
         seenEpoch: () => is.seen_epoch,
       },
-      key: own,
-      keys: publicKey,
-      trust: allowList(
-        [...known].map(
-          ([
-            agent_id,
-            {
-              publicKey: { fingerprint },
-            },
-          ]) => ({ agent_id, fingerprint }),
-        ),
-      ),
-      clock: manualClock({ start: is.now }),
+      identities: createIdentities({ network: 'dev-team', trust, keys: publicKey, clock, tunables: DEFAULTS }),
+      clock,
       random,
       tunables: DEFAULTS,
       chosen: false,

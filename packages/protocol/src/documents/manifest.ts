@@ -3,6 +3,7 @@ import type { PublicKey, SigningKey } from '../crypto/keys.ts'
 import { sha256Hex } from '../crypto/sha256.ts'
 import { LIMITS } from '../limits.ts'
 import { isCapabilityName } from '../names.ts'
+import { readCertificates, type Shown, writtenCertificates } from './chain.ts'
 import { Fields } from './fields.ts'
 import { openDocument, type SignedDocument, signDocument, verifyDocument } from './signed.ts'
 
@@ -39,8 +40,10 @@ export interface CapabilityEntry {
 /** An agent's signed self-description. */
 export interface Manifest {
   readonly agent_id: string
-  /** Raw key, 32 bytes. */
+  /** Raw agent key, 32 bytes. */
   readonly key: Uint8Array
+  /** With one of the instance among them, its key has signed this; else the agent key. Default none. */
+  readonly certificates?: readonly Uint8Array[]
   readonly network: string
   /** Rises with every change. */
   readonly serial: number
@@ -58,7 +61,12 @@ const MOST_ENDORSEMENTS = 16
 const ENDORSEMENT_TEXT = Math.ceil(((LIMITS.endorsement + 2 + 64) * 4) / 3)
 
 export function signManifest(manifest: Manifest, key: SigningKey): SignedDocument {
-  return signDocument('manifest', { ...manifest, key: toBase64url(manifest.key) }, key)
+  const { certificates, ...fields } = manifest
+  return signDocument(
+    'manifest',
+    { ...fields, key: toBase64url(manifest.key), ...writtenCertificates(certificates) },
+    key,
+  )
 }
 
 /** SHA-256 of the signed document, hex: what the handshake tells, so that an unchanged manifest is not asked again. */
@@ -66,18 +74,31 @@ export function manifestDigest(document: SignedDocument): string {
   return sha256Hex(document)
 }
 
-/** Reads a manifest that must be signed by `key`. Throws `BAD_SIGNATURE`, `MALFORMED` that names the field, `LIMIT_EXCEEDED`. */
-export function openManifest(bytes: Uint8Array, key: PublicKey): Manifest {
+/**
+ * Reads a manifest that must be signed by `signer`: an agent key, or the key that is found for who the manifest says it is of.
+ * Throws `BAD_SIGNATURE`, `MALFORMED` that names the field, `LIMIT_EXCEEDED`, and what finding the key throws.
+ */
+export function openManifest(bytes: Uint8Array, signer: PublicKey | ((shown: Shown) => PublicKey)): Manifest {
   const document = openDocument(bytes, LIMITS.manifest, 'manifest')
-  verifyDocument('manifest', document, key)
   const fields = new Fields(document.value, 'manifest')
+  let certificates: readonly Uint8Array[] = []
+  if (typeof signer === 'function') {
+    certificates = readCertificates(fields)
+    verifyDocument('manifest', document, signer({ agent_id: fields.agentId(), key: fields.key(), certificates }))
+  } else {
+    verifyDocument('manifest', document, signer)
+    certificates = readCertificates(fields)
+  }
   const raw = fields.key()
-  if (toBase64url(raw) !== toBase64url(key.raw)) fields.refuse('key', 'is not the key that signed it')
+  if (typeof signer !== 'function' && toBase64url(raw) !== toBase64url(signer.raw)) {
+    fields.refuse('key', 'is not the key that signed it')
+  }
   const entries = fields.raw('capabilities')
   if (!Array.isArray(entries) || entries.length > 256) fields.refuse('capabilities', 'is not a list of at most 256')
   return {
     agent_id: fields.agentId(),
     key: raw,
+    ...(certificates.length > 0 ? { certificates } : {}),
     network: fields.network(),
     serial: fields.natural('serial'),
     issued_at: fields.natural('issued_at'),

@@ -59,8 +59,8 @@ export interface HopsContext {
   readonly neighbour: string
   /** This agent. */
   readonly self: string
-  /** The admitted key of an agent, undefined when it is not known. */
-  keyOf(agentId: string): PublicKey | undefined
+  /** The admitted key of an agent, undefined when it is not known; it may stand for several, of which one must have signed. */
+  keyOf(agentId: string): Pick<PublicKey, 'verify'> | undefined
 }
 
 /**

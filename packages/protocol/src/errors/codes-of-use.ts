@@ -51,6 +51,13 @@ export const CODES_OF_USE = {
     'Correct the place that is named.',
     LOCAL,
   ),
+  INVALID_CERTIFICATE: row(
+    'sender',
+    false,
+    'A certificate or revocation cannot be used.',
+    'Have it issued again for the network, the agent id and the key that are named.',
+    LOCAL,
+  ),
   INVALID_TRUST_FILE: row('sender', false, 'The trust file cannot be used.', 'Correct the entry that is named.', LOCAL),
   INVALID_POLICY: row(
     'sender',

@@ -24,7 +24,7 @@ export interface Hello {
   readonly agent_id: string
   /** Raw agent key, 32 bytes. */
   readonly key: Uint8Array
-  /** Signed documents, 0 to 2: of the organisation, of the instance. */
+  /** Signed documents, 0 to 3: of a team, of the organisation, of the instance. */
   readonly certificates: readonly Uint8Array[]
   readonly limits: LinkLimits
   /** Wall clock of the sender, ms. */
@@ -49,6 +49,8 @@ export interface Proof {
   readonly seen_epoch: number
   /** SHA-256 of the signed manifest, hex. */
   readonly manifest_digest: string
+  /** Names the set of revocations that it keeps: SHA-256 of theirs in order, hex. Absent: it keeps none. */
+  readonly revocations?: string
 }
 
 /** Fourth message, responder to initiator; followed by a signature. */
@@ -214,12 +216,18 @@ function readProof(raw: Raw, what: string): Proof {
     next_sequence: natural(raw.next_sequence) || refuse(what, 'next_sequence'),
     seen_epoch: natural(raw.seen_epoch) ?? refuse(what, 'seen_epoch'),
     manifest_digest: typeof digest === 'string' && HEX_64.test(digest) ? digest : refuse(what, 'manifest_digest'),
+    ...revocations(raw.revocations, what),
   }
+}
+
+function revocations(value: unknown, what: string): { revocations?: string } {
+  if (value === undefined) return {}
+  return typeof value === 'string' && HEX_64.test(value) ? { revocations: value } : refuse(what, 'revocations')
 }
 
 function certificates(value: unknown, what: string): Uint8Array[] {
   const texts = strings(value, what, 'certificates', () => true)
-  if (texts.length > 2) refuse(what, 'certificates')
+  if (texts.length > 3) refuse(what, 'certificates')
   return texts.map((text) => fromBase64url(text) ?? refuse(what, 'certificates'))
 }
 

@@ -52,7 +52,13 @@ export const MANIFEST_SCHEMA = published('manifest', "An agent's signed descript
   type: 'object',
   properties: {
     agent_id: agentId,
-    key: { type: 'string', pattern: '^[A-Za-z0-9_-]{43}$', description: 'Raw Ed25519 key, base64url.' },
+    key: { type: 'string', pattern: '^[A-Za-z0-9_-]{43}$', description: 'Raw Ed25519 agent key, base64url.' },
+    certificates: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: 3,
+      description: 'Signed documents, base64url.',
+    },
     network: name,
     serial: integer(0),
     issued_at: integer(0),

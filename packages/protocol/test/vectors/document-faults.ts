@@ -10,10 +10,19 @@ import {
   toHex,
   utf8,
 } from '../../src/index.ts'
-import { ENDORSEMENT, fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
+import {
+  ENDORSEMENT,
+  fieldsOf,
+  INSTANCE,
+  MANIFEST,
+  ORGANISATION,
+  PRESENCE,
+  REVOCATION,
+  TEAM,
+} from './document-samples.ts'
 import { KEYS, type Name, NOW, type Pieces, type Vector } from './scene.ts'
 
-type Kind = 'manifest' | 'presence' | 'certificate' | 'endorsement'
+type Kind = 'manifest' | 'presence' | 'certificate' | 'endorsement' | 'revocation'
 type Fields = Record<string, unknown>
 
 /** Without capabilities, so that a fault elsewhere is easy to see. */
@@ -21,6 +30,7 @@ const manifest = (): Fields => fieldsOf({ ...MANIFEST, capabilities: [] })
 const presence = (): Fields => ({ ...fieldsOf(PRESENCE), success_rate_15m: 987 })
 const instance = (): Fields => fieldsOf(INSTANCE)
 const organisation = (): Fields => fieldsOf(ORGANISATION)
+const revocation = (): Fields => fieldsOf(REVOCATION)
 
 // Signed by `coder` like all that is forged here, whoever vouches in the sound one.
 const endorsement = (): Fields => fieldsOf({ ...ENDORSEMENT, endorser: 'coder', key: KEYS.coder.publicKey.raw })
@@ -30,6 +40,7 @@ const SIGNER: Record<Kind, Name> = {
   presence: 'coder',
   certificate: 'coder',
   endorsement: 'coder',
+  revocation: 'coder',
 }
 
 /** Signs any bytes as a document. */
@@ -67,6 +78,7 @@ function badFields(
 
 const url = (length: number) => toBase64url(new Uint8Array(length).fill(7))
 const AGENT = [undefined, null, 'Coder', 'a//b']
+const CERTIFICATES = [null, 'AA', [7], ['='], ['AA', 'AA', 'AA', 'AA']]
 const NATURAL = [undefined, null, -1, 1.5, '1']
 
 function capabilities(): unknown[] {
@@ -106,6 +118,7 @@ function contents(): Vector[] {
       expires_at: NATURAL,
       description: [undefined, null, 7, 'x'.repeat(2049)],
       capabilities: capabilities(),
+      certificates: CERTIFICATES,
       endorsements: [null, 'AAAA', [7], Array.from({ length: 17 }, () => 'AAAA'), ['A'.repeat(1455)]],
     }),
     ...badFields('endorsement', endorsement(), {
@@ -130,6 +143,7 @@ function contents(): Vector[] {
       queue_depth: NATURAL,
       success_rate_15m: [...NATURAL, 0.987, 1001],
       manifest_serial: NATURAL,
+      certificates: CERTIFICATES,
     }),
     ...badFields('certificate', instance(), {
       kind: [undefined, null, 'person'],
@@ -151,6 +165,27 @@ function contents(): Vector[] {
       KEYS.organisation,
       { signer: 'organisation' },
     ),
+    ...badFields(
+      'certificate',
+      fieldsOf(TEAM),
+      {
+        team_key: [undefined, null, url(33)],
+        team: [undefined, 'Finance'],
+        prefix: [undefined, null, '', 'billing/', 'Billing', '/'],
+        roles: [undefined, 'auditor', ['Auditor']],
+      },
+      KEYS.organisation,
+      { signer: 'organisation' },
+    ),
+    ...badFields('revocation', revocation(), {
+      agent_id: AGENT,
+      network: [undefined, 'Dev'],
+      key: [undefined, null, 'a'.repeat(64), `sha256:${'A'.repeat(64)}`],
+      serial: NATURAL,
+      reason: [undefined, null, 'x'.repeat(257)],
+      signer: [undefined, null, url(31)],
+      certificates: CERTIFICATES,
+    }),
   ]
 }
 
@@ -248,6 +283,7 @@ export function documentFaults(): Vector[] {
     ...forgeries('presence', presence()),
     ...forgeries('certificate', instance()),
     ...forgeries('endorsement', endorsement()),
+    ...forgeries('revocation', revocation()),
     ...others(),
     ...files(),
   ]

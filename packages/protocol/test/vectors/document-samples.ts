@@ -5,6 +5,9 @@ import {
   type Manifest,
   type OrganisationCertificate,
   type Presence,
+  type Revocation,
+  signCertificate,
+  type TeamCertificate,
   toBase64url,
 } from '../../src/index.ts'
 import { KEYS, NETWORK, NOW } from './scene.ts'
@@ -92,9 +95,40 @@ export const ENDORSEMENT: Endorsement = {
   expires_at: NOW + 86_400_000,
 }
 
+export const TEAM: TeamCertificate = {
+  kind: 'team',
+  network: NETWORK,
+  serial: 1,
+  not_before: NOW,
+  not_after: NOW + 1000,
+  team: 'finance',
+  team_key: KEYS.reviewer.publicKey.raw,
+  prefix: 'billing',
+  roles: ['auditor'],
+}
+
+export const REVOCATION: Revocation = {
+  network: NETWORK,
+  agent_id: 'coder',
+  key: KEYS['tester-a'].publicKey.fingerprint,
+  serial: NOW,
+  reason: '笔记本电脑被盗',
+  signer: KEYS.coder.publicKey.raw,
+}
+
+/** The instance key of `coder` signs, with this beside it. */
+export const BY_INSTANCE = [signCertificate(INSTANCE, KEYS.coder)]
+
 /** What a document says, with its keys in base64url as they stand in it. */
 export function fieldsOf(value: object): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(value).map(([field, one]) => [field, one instanceof Uint8Array ? toBase64url(one) : one]),
+    Object.entries(value).map(([field, one]) => [
+      field,
+      one instanceof Uint8Array
+        ? toBase64url(one)
+        : field === 'certificates' && (one as unknown[]).every((two) => two instanceof Uint8Array)
+          ? (one as Uint8Array[]).map(toBase64url)
+          : one,
+    ]),
   )
 }

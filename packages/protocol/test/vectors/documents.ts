@@ -3,17 +3,29 @@ import {
   type Manifest,
   manifestDigest,
   type Presence,
+  type Revocation,
   type SigningKey,
   signCertificate,
   signEndorsement,
   signManifest,
   signPresence,
+  signRevocation,
   toBase64url,
   toFile,
   toHex,
 } from '../../src/index.ts'
 import { documentFaults } from './document-faults.ts'
-import { ENDORSEMENT, fieldsOf, INSTANCE, MANIFEST, ORGANISATION, PRESENCE } from './document-samples.ts'
+import {
+  BY_INSTANCE,
+  ENDORSEMENT,
+  fieldsOf,
+  INSTANCE,
+  MANIFEST,
+  ORGANISATION,
+  PRESENCE,
+  REVOCATION,
+  TEAM,
+} from './document-samples.ts'
 import { KEYS, type Name, NOW, type Vector } from './scene.ts'
 
 function written(
@@ -42,7 +54,21 @@ function accepted(): Vector[] {
     addresses: [],
     capabilities: [],
   }
+  const revocation = (name: string, value: Revocation) =>
+    written(name, 'revocation', value, 'coder', (key) => signRevocation(value, key))
   return [
+    written('manifest of an instance', 'manifest', { ...MANIFEST, certificates: BY_INSTANCE }, 'tester-a', (key) =>
+      signManifest({ ...MANIFEST, certificates: BY_INSTANCE }, key),
+    ),
+    written('presence of an instance', 'presence', { ...PRESENCE, certificates: BY_INSTANCE }, 'tester-a', (key) =>
+      signPresence({ ...PRESENCE, certificates: BY_INSTANCE }, key),
+    ),
+    revocation('revocation', REVOCATION),
+    revocation('revocation with certificates', { ...REVOCATION, certificates: BY_INSTANCE }),
+    {
+      ...written('certificate of a team', 'certificate', TEAM, 'organisation', (key) => signCertificate(TEAM, key)),
+      now: NOW,
+    },
     manifest('manifest', MANIFEST),
     manifest('manifest without capabilities', { ...MANIFEST, capabilities: [], description: '什么都不做' }),
     manifest('manifest that is endorsed and says more of its capability', {

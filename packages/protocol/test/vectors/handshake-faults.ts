@@ -12,7 +12,7 @@ const HELLO: Record<string, readonly unknown[]> = {
   nonce: [undefined, null, '', url(31), url(33), `${url(32)}=`, '+/'.repeat(21)],
   agent_id: [undefined, null, '', 'Pm', 'a//b'],
   key: [undefined, null, '', url(31), url(33), `${url(31)}B`],
-  certificates: [undefined, null, 'x', [1], ['='], ['AA', 'AA', 'AA']],
+  certificates: [undefined, null, 'x', [1], ['='], ['AA', 'AA', 'AA', 'AA']],
   limits: [
     undefined,
     null,
@@ -47,6 +47,7 @@ const PROOF: Record<string, readonly unknown[]> = {
   next_sequence: [undefined, null, 0, -1, '1'],
   seen_epoch: [undefined, null, -1, '0'],
   manifest_digest: [undefined, null, '', 'A'.repeat(64), 'a'.repeat(63)],
+  revocations: [null, '', 'A'.repeat(64), 'a'.repeat(63), 7],
 }
 
 const WELCOME: Record<string, readonly unknown[]> = {

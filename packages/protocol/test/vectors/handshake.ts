@@ -31,7 +31,7 @@ function messages(): Vector[] {
   const hello = (name: string, value: Hello): Vector => {
     return { name, kind: 'hello', text: textOf(encodeHello(value)), fields: shown(value) }
   }
-  const certificates = [utf8('a signed document'), utf8('another')]
+  const certificates = [utf8('a signed document'), utf8('another'), utf8('a third')]
   return [
     hello('hello', helloOf('pm')),
     hello(
@@ -50,6 +50,12 @@ function messages(): Vector[] {
       fields: shown(challengeOf('coder')),
     },
     { name: 'proof', kind: 'proof', text: textOf(encodeProof(PROOF)), fields: PROOF },
+    {
+      name: 'proof of a peer that keeps revocations',
+      kind: 'proof',
+      text: textOf(encodeProof({ ...PROOF, revocations: toHex(sha256(utf8('revocations'))) })),
+      fields: { ...PROOF, revocations: toHex(sha256(utf8('revocations'))) },
+    },
     { name: 'welcome', kind: 'welcome', text: textOf(encodeProof(WELCOME)), fields: WELCOME },
   ]
 }

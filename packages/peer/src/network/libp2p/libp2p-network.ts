@@ -54,6 +54,10 @@ class Libp2pNetwork implements Network {
     }
   }
 
+  async listen(addresses: readonly string[]): Promise<void> {
+    await this.#running().listen(addresses.map((text, index) => parseAddress(text, `listen[${index}]`)))
+  }
+
   stop(): Promise<void> {
     const starting = this.#starting
     if (starting !== undefined) {

@@ -53,6 +53,8 @@ export interface Node {
   dialAddress(address: Multiaddr, signal: AbortSignal): Promise<Connection>
   /** Why a dial of that address has not come to an end in time. */
   late(address: Multiaddr): string
+  /** Listens on further addresses. */
+  listen(addresses: readonly Multiaddr[]): Promise<void>
   /** Stops it with everything that would keep the process alive. */
   stop(): Promise<void>
 }
@@ -75,6 +77,7 @@ interface Components {
 
 interface Transports {
   dial(address: Multiaddr, options: { signal: AbortSignal }): Promise<Connection>
+  listen(addresses: Multiaddr[]): Promise<void>
   getListeners(): readonly { getAddrs(): Multiaddr[] }[]
 }
 
@@ -165,6 +168,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       throw new DOMException('the connection was closed while it came up', 'ConnectionClosedError')
     },
     late: (address) => wire.late(address.toString()),
+    listen: async (addresses) => (components as Components).transportManager.listen([...addresses]),
     stop: () =>
       stopWithTimers({ stop: async () => libp2p.stop(), addressManager: components?.addressManager ?? {}, gossip }),
   }

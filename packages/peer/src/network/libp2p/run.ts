@@ -25,6 +25,8 @@ export interface Run {
   readonly opener: Opener
   readonly providers: Providers
   addresses(): string[]
+  /** Rejects with what `Network.start` promises. */
+  listen(addresses: readonly Multiaddr[]): Promise<void>
   handle(protocol: string, accept: (channel: Channel) => void): Promise<void>
   hangUp(peerId: string): void
   relieve(keep: (peerId: string) => boolean): void
@@ -97,6 +99,14 @@ class NodeRun implements Run {
 
   addresses(): string[] {
     return this.#options.node.libp2p.getMultiaddrs().map(String)
+  }
+
+  async listen(addresses: readonly Multiaddr[]): Promise<void> {
+    try {
+      await this.#options.node.listen(addresses)
+    } catch (error) {
+      throw startError(error, addresses)
+    }
   }
 
   handle(protocol: string, accept: (channel: Channel) => void): Promise<void> {
