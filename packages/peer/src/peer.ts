@@ -35,12 +35,14 @@ import type { Session } from './calls/session.ts'
 import { checkContract, checkDrain, checkHandler, checkListener, checkOffer, checkQuery, checkTimes } from './checks.ts'
 import type { ContextRef } from './context/store.ts'
 import { targetOf } from './dynamic-target.ts'
+import { delegationsOf } from './lending.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { makeRequest, parseDeclared } from './make-request.ts'
 import { openSession } from './open-session.ts'
 import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
 import { createOutside } from './outside.ts'
+import type { DelegateOptions, Delegation } from './policy/delegations.ts'
 import { openPolicy } from './policy/open.ts'
 import type { Candidate, Query } from './routing/query.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
@@ -121,13 +123,10 @@ class AgentPeer implements Peer {
     const opened = await this.#seams.open(this.#settings, (text) => this.#telemetry.emit('peer.notice', { text }))
     const telemetry = this.#telemetry
     const { policy: rules, tunables } = this.#settings
-    const policy = await openPolicy({
-      policy: rules,
-      trust: opened.trust,
-      clock: this.#seams.clock,
-      telemetry,
-      tunables,
-    })
+    const { clock } = this.#seams
+    const { trust } = opened
+    const delegations = delegationsOf(this.#settings, this.#seams, opened)
+    const policy = await openPolicy({ policy: rules, trust, delegations, clock, telemetry, tunables })
     const runtime = createRuntime({
       settings: this.#settings,
       seams: this.#seams,
@@ -192,6 +191,10 @@ class AgentPeer implements Peer {
   ): ContextRef {
     checkOffer(agents, ttlMs, this.#settings.tunables.contextLifeMs)
     return this.#running().contexts.store.offer(data, { agents, ttlMs })
+  }
+
+  delegate(options: DelegateOptions): Delegation {
+    return this.#running().policy.delegations.make(options)
   }
 
   withdrawContext({ ref }: ContextRef): void {

@@ -15,6 +15,13 @@ export {
   openCertificate,
   signCertificate,
 } from './documents/certificate.ts'
+export {
+  type DelegationContext,
+  type DelegationLink,
+  MAX_DELEGATION_LINKS,
+  openDelegation,
+  signDelegation,
+} from './documents/delegation.ts'
 export { type Endorsement, type OpenedEndorsement, openEndorsement, signEndorsement } from './documents/endorsement.ts'
 export { lintManifest, type ManifestWarning } from './documents/lint-manifest.ts'
 export {

@@ -27,6 +27,8 @@ export const LIMITS = {
   /** A certificate, as carried in the handshake: two of them and the rest stay under `handshake`. */
   certificate: 2 * 1024,
   endorsement: 1024,
+  /** A whole chain: each link holds the one before in base64url. */
+  delegation: 32 * 1024,
 } as const
 
 /** Largest body of a frame (tag included) after the handshake. */

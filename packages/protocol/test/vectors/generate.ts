@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { arrivalVectors } from './arrivals.ts'
+import { delegationVectors } from './delegations.ts'
 import { documentVectors } from './documents.ts'
 import { errorVectors } from './errors.ts'
 import { frameVectors } from './frames.ts'
@@ -32,6 +33,7 @@ const FILES: Record<string, () => Vector> = {
   streams: streamVectors,
   handshake: handshakeVectors,
   documents: documentVectors,
+  delegations: delegationVectors,
   records: recordVectors,
   errors: errorVectors,
   arrivals: arrivalVectors,
