@@ -25,6 +25,7 @@ import type { StopOptions } from './calls/drain.ts'
 import type { PullOptions } from './calls/pull.ts'
 import type { Session } from './calls/session.ts'
 import type { ContextRef } from './context/store.ts'
+import type { DelegateOptions, Delegation } from './policy/delegations.ts'
 import type { Rotated } from './rotation.ts'
 import type { Candidate, Query, Sla } from './routing/query.ts'
 import type { InstanceFiles } from './seams.ts'
@@ -58,6 +59,12 @@ export interface CallOptions {
    * may outlive it: `submit` refuses it with `INVALID_OPTION`.
    */
   refs?: readonly ContextRef[]
+  /**
+   * Authority that was lent. One that was lent to this agent (`ctx.delegation`) is used by the call: it is judged as its root's
+   * instead of this agent's own. One that lends to the agent that is called (`delegate`) is handed to it, and the call itself is judged
+   * as this agent's own.
+   */
+  delegation?: Delegation
 }
 
 /** Everything that is known of an answered call. */
@@ -104,6 +111,13 @@ export interface CallContext<C extends Capability = Capability> {
    * no reference of the caller's.
    */
   fetch(ref: unknown, options?: PullOptions): Promise<unknown>
+  /** Authority that the caller has lent this agent with the call: for the option `delegation` of calls that are to use it. Verified. */
+  readonly delegation: Delegation | undefined
+  /**
+   * Passes on what the caller has lent with this call, narrower or as it is, for at most five links. Throws `INVALID_OPTION` where nothing
+   * was lent, or more would be lent than was.
+   */
+  delegate(options: DelegateOptions): Delegation
   /** Makes an error that the contract declares; throw it. */
   error<N extends ErrorsOf<C>>(name: N, data: ErrorReturnOf<C, N>): Error
   /** Answers with a plan instead of a result: return it. The caller confirms in a second request of the same correlation. */
@@ -314,6 +328,12 @@ export interface Peer extends AsyncDisposable {
    * Throws `INVALID_PAYLOAD`, `INVALID_OPTION`, `PAYLOAD_TOO_LARGE`.
    */
   offerContext(data: unknown, options?: { agents?: readonly string[]; ttlMs?: number }): ContextRef
+  /**
+   * Lends this agent's own authority to another: `to` may use the named capabilities, at whoever allows them to this agent, with inputs that
+   * keep the constraints, for `ttlMs` (default one hour, at most 24 h). Hand it over in the option `delegation` of a call to it.
+   * Throws `INVALID_OPTION`, `INVALID_NAME`.
+   */
+  delegate(options: DelegateOptions): Delegation
   /** Nobody can pull it any more. */
   withdrawContext(ref: ContextRef): void
   /**

@@ -3,6 +3,7 @@ import {
   checkName,
   type Effects,
   encodePayload,
+  fromBase64url,
   HermesError,
   ID_PATTERNS,
   MAX_HOPS,
@@ -11,6 +12,7 @@ import {
   newMessageId,
   newTraceId,
   type Priority,
+  sha256Hex,
 } from '@hermes-peer/protocol'
 import type { CallOptions } from './api.ts'
 import type { CallSpec } from './calls/call.ts'
@@ -64,6 +66,7 @@ const KNOWN: ReadonlySet<string> = new Set<keyof CallOptions>([
   'maxHops',
   'context',
   'refs',
+  'delegation',
 ])
 
 /** Reads the options of one call and what it inherits. Throws `INVALID_OPTION`, `INVALID_NAME`, `DEPTH_EXCEEDED`. */
@@ -73,7 +76,8 @@ export function callSpec(
 ): CallSpec {
   const { options, served, capability, effects, input, inputSchema } = source
   checkCallOptions(options)
-  const context = withRefs(options.context, options.refs)
+  const lent = lentWith(options)
+  const context = withRefs(lent ? { ...options.context, delegation: lent.text } : options.context, options.refs)
   const { refs = [] } = options
   const bytes = (length: number) => random.bytes(length)
   const path = served?.path ?? []
@@ -104,6 +108,7 @@ export function callSpec(
     ordered: options.ordered ?? true,
     maxHops: options.maxHops,
     sessionId: source.sessionId,
+    ...(lent ? { delegation: lent.hash } : {}),
     // What stays with us is for whom the request reaches, and for nobody else.
     reached:
       refs.length === 0
@@ -115,6 +120,19 @@ export function callSpec(
     timeoutMs: Math.round(deadline - clock.monotonic()),
     ...(source.reader ? { reader: source.reader } : {}),
   }
+}
+
+/** The delegation as it travels, and what names it in the header. Throws `INVALID_OPTION`. */
+function lentWith({ delegation, context }: CallOptions): { text: string; hash: string } | undefined {
+  if (delegation === undefined) return undefined
+  const refuse = (field: string, why: string): never => {
+    throw new HermesError('INVALID_OPTION', { message: `${field} ${why}`, details: { field } })
+  }
+  const text = (delegation as { document?: unknown } | null)?.document
+  const bytes = typeof text === 'string' ? fromBase64url(text) : undefined
+  if (!bytes) return refuse('delegation', 'must be what delegate() gave, or ctx.delegation')
+  if (context && Object.hasOwn(context, 'delegation')) refuse('context.delegation', 'is where the delegation travels')
+  return { text: text as string, hash: sha256Hex(bytes) }
 }
 
 /** Throws `INVALID_OPTION` or `INVALID_NAME` for options that no call takes. */

@@ -97,6 +97,7 @@ export type {
   Verdict,
 } from './network/network.ts'
 export type { PeerOptions, Settings, TrustOptions } from './options.ts'
+export type { DelegateOptions, Delegation } from './policy/delegations.ts'
 export type { CallRule, PolicyDocument, ServeRule } from './policy/document.ts'
 export { evaluate as evaluatePolicy, type PolicyDecision, type PolicyRequest } from './policy/evaluate.ts'
 export { explainPolicy } from './policy/explain.ts'

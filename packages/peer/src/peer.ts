@@ -45,12 +45,14 @@ import {
 } from './checks.ts'
 import type { ContextRef } from './context/store.ts'
 import { targetOf } from './dynamic-target.ts'
+import { delegationsOf } from './lending.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { makeRequest, parseDeclared } from './make-request.ts'
 import { openSession } from './open-session.ts'
 import { openStream } from './open-stream.ts'
 import type { Settings } from './options.ts'
 import { createOutside } from './outside.ts'
+import type { DelegateOptions, Delegation } from './policy/delegations.ts'
 import { openPolicy } from './policy/open.ts'
 import type { Rotated } from './rotation.ts'
 import type { Candidate, Query } from './routing/query.ts'
@@ -132,13 +134,10 @@ class AgentPeer implements Peer {
     const opened = await this.#seams.open(this.#settings, (text) => this.#telemetry.emit('peer.notice', { text }))
     const telemetry = this.#telemetry
     const { policy: rules, tunables } = this.#settings
-    const policy = await openPolicy({
-      policy: rules,
-      trust: opened.trust,
-      clock: this.#seams.clock,
-      telemetry,
-      tunables,
-    })
+    const { clock } = this.#seams
+    const { trust } = opened
+    const delegations = delegationsOf(this.#settings, this.#seams, opened)
+    const policy = await openPolicy({ policy: rules, trust, delegations, clock, telemetry, tunables })
     const runtime = createRuntime({
       settings: this.#settings,
       seams: this.#seams,
@@ -203,6 +202,10 @@ class AgentPeer implements Peer {
   ): ContextRef {
     checkOffer(agents, ttlMs, this.#settings.tunables.contextLifeMs)
     return this.#running().contexts.store.offer(data, { agents, ttlMs })
+  }
+
+  delegate(options: DelegateOptions): Delegation {
+    return this.#running().policy.delegations.make(options)
   }
 
   withdrawContext({ ref }: ContextRef): void {

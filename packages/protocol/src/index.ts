@@ -28,6 +28,13 @@ export {
   openIssued,
   type Shown,
 } from './documents/chain.ts'
+export {
+  type DelegationContext,
+  type DelegationLink,
+  MAX_DELEGATION_LINKS,
+  openDelegation,
+  signDelegation,
+} from './documents/delegation.ts'
 export { type Endorsement, type OpenedEndorsement, openEndorsement, signEndorsement } from './documents/endorsement.ts'
 export { lintManifest, type ManifestWarning } from './documents/lint-manifest.ts'
 export {

@@ -30,6 +30,8 @@ export const LIMITS = {
   endorsement: 1024,
   /** A revocation, with the certificates of who signed it. */
   revocation: 8 * 1024,
+  /** A whole chain: each link holds the one before in base64url. */
+  delegation: 32 * 1024,
 } as const
 
 /** Largest body of a frame (tag included) after the handshake. */

@@ -4,6 +4,7 @@ import {
   leafOf,
   merkleRoot,
   openCertificate,
+  openDelegation,
   openEndorsement,
   openManifest,
   openPresence,
@@ -100,6 +101,16 @@ const manifestBody = (() => {
 })()
 const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 const transcript = signedOf('proof', binding).subarray('hermes-peer/proof/1'.length + 1)
+const delegation = {
+  network: 'default',
+  from: 'hostile',
+  key: Buffer.from(key.publicKey.raw).toString('base64url'),
+  to: 'victim',
+  capabilities: ['echo'],
+  constraints: {},
+  issued_at: 1,
+  expires_at: 2,
+}
 const anyDocument = partOf(json({ agent_id: 'hostile', serial: 1 }))
 
 const BODIES: Record<Thing, Uint8Array> = {
@@ -114,7 +125,7 @@ const BODIES: Record<Thing, Uint8Array> = {
   certificate: partOf(json(certificate)),
   revocation: anyDocument,
   endorsement: partOf(json(endorsement)),
-  delegation: anyDocument,
+  delegation: partOf(json(delegation)),
   flight: anyDocument,
 }
 
@@ -159,6 +170,16 @@ const VERIFIERS: Partial<Record<Thing, (signature: Uint8Array) => boolean>> = {
   presence: (signature) => holds(() => openPresence(documentOf(BODIES.presence, signature))),
   endorsement: (signature) => holds(() => openEndorsement(documentOf(BODIES.endorsement, signature))),
   certificate: (signature) => holds(() => openCertificate(documentOf(BODIES.certificate, signature), key.publicKey, 1)),
+  delegation: (signature) =>
+    holds(() =>
+      openDelegation(documentOf(BODIES.delegation, signature), {
+        network: 'default',
+        now: 1,
+        aheadMs: 0,
+        lateMs: 0,
+        keyOf: () => key.publicKey,
+      }),
+    ),
 }
 
 const signAs = (thing: Thing, body: Uint8Array) => key.sign(Buffer.concat([domain(thing), body]))

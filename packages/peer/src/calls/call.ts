@@ -32,6 +32,8 @@ export interface CallSpec {
   readonly ordered: boolean
   readonly maxHops: number | undefined
   readonly sessionId?: string | undefined
+  /** Names the delegation in the payload's context. */
+  readonly delegation?: string | undefined
   /** An attempt is on its way to that agent. */
   readonly reached?: ((agentId: string) => void) | undefined
   /** Monotonic ms. */

@@ -313,6 +313,7 @@ export function createCaller(options: CallerOptions): Caller {
         attempt: number,
         path: spec.path,
         sessionId: spec.sessionId,
+        delegation: spec.delegation,
         ordered: spec.ordered && number === 1,
         maxHops: spec.maxHops,
       }

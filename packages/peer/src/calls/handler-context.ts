@@ -1,5 +1,6 @@
 import { type Header, HermesError, type JsonValue } from '@hermes-peer/protocol'
 import type { Clock } from '../clock.ts'
+import type { Lending } from '../policy/guard.ts'
 import type { SessionMark } from '../sessions/table.ts'
 import { type AnyContext, asConfirmation, type Provided } from './job.ts'
 
@@ -31,12 +32,13 @@ export interface ContextOptions {
   readonly forward: AnyContext['forward']
   readonly fetch: AnyContext['fetch']
   readonly session: SessionMark | undefined
+  readonly lent: Lending | undefined
   readonly tools?: TaskTools
 }
 
 /** What a handler is told about the call it serves. */
 export function handlerContext(job: HandledWork, options: ContextOptions): AnyContext {
-  const { clock, forward, fetch, session, tools = NO_TASK } = options
+  const { clock, forward, fetch, session, lent, tools = NO_TASK } = options
   const { header, from, via } = job.incoming
   const { contract } = job.provided
   return {
@@ -54,6 +56,15 @@ export function handlerContext(job: HandledWork, options: ContextOptions): AnyCo
     remainingMs: () => Math.max(0, job.deadline - clock.monotonic()),
     context: (job.context ?? {}) as Readonly<Record<string, unknown>>,
     fetch,
+    delegation: lent?.delegation,
+    delegate(how) {
+      if (lent) return lent.passOn(how)
+      throw new HermesError('INVALID_OPTION', {
+        message: `delegate: ${from} has lent this agent nothing with this call`,
+        hint: "To lend this agent's own authority, use delegate() of the peer.",
+        details: { field: 'delegation' },
+      })
+    },
     error: (name, data) => {
       if (!Object.hasOwn(contract.schemas.errors, name)) {
         return new HermesError('HANDLER_ERROR', {

@@ -309,7 +309,7 @@ class CallServer implements Server {
       if (job.state !== 'waiting') return
       try {
         job.input = deepFreeze(input)
-        admission.judge(job.input)
+        admission.judge(job.input, request.context)
         job.context = request.context
         this.#start(job)
       } catch (error) {
@@ -377,6 +377,7 @@ class CallServer implements Server {
             : this.#options.forwarding.handOn(job, target, how),
         fetch: (ref, how) => this.#options.pull(job, ref, how),
         session: job.session,
+        lent: job.admission.lent,
       })
       result = served.run(inherited, () => {
         const returned = job.provided.handler(job.input as never, context as never)
@@ -444,8 +445,7 @@ class CallServer implements Server {
   }
 
   #conclude(job: Job, outcome: Outcome): void {
-    const { from } = job.incoming
-    const { record } = job
+    const { record, sender: from } = job
     // Another agent answers for it.
     if (record.state === 'forwarded') return
     record.latest = undefined

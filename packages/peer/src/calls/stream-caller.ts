@@ -63,6 +63,7 @@ export function createStreamCaller(options: StreamCallerOptions): StreamAttempt 
     attempt: attempts.length + 1,
     path: spec.path,
     sessionId: spec.sessionId,
+    delegation: spec.delegation,
   })
 
   /** The input, where it travels apart, goes out while answers are read already: a refusal may come in the middle of it. */

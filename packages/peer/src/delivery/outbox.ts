@@ -52,6 +52,8 @@ export interface Draft {
   /** How often it may be handed on, 0..7. Default 4. */
   readonly maxHops?: number | undefined
   readonly sessionId?: string | undefined
+  /** SHA-256 of the delegation in the payload's context, hex. */
+  readonly delegation?: string | undefined
 }
 
 export interface Posted {
@@ -382,6 +384,7 @@ class EnvelopeOutbox implements Outbox {
       message_id: draft.messageId,
       correlation_id: draft.correlationId,
       session_id: draft.sessionId,
+      delegation: draft.delegation,
       trace_id: draft.traceId,
       span_id: draft.spanId,
       message_type: draft.type,

@@ -21,7 +21,7 @@ export interface PolicyDecision {
   readonly rule: Rule | undefined
   /** Whom it was decided for: the first that is denied, else the originator. */
   readonly subject: Subject | undefined
-  readonly because: 'allowed' | 'denied' | 'constraint' | 'no rule' | 'not judged'
+  readonly because: 'allowed' | 'denied' | 'constraint' | 'no rule' | 'not judged' | 'delegation'
   /** With `constraint`: the pointer that the first allow rule about it failed at. */
   readonly pointer?: string
 }

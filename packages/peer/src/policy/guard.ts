@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import type { Trust } from '../identity/trust.ts'
 import type { Telemetry } from '../telemetry/events.ts'
+import { covers, type DelegateOptions, type Delegation, type Delegations, holdsFor, type Lent } from './delegations.ts'
 import { judgeAll, names, type PolicyDecision } from './evaluate.ts'
 import { createLimits, type Use } from './limits.ts'
 import { isGoverned, patternMatches, type Subject } from './match.ts'
@@ -16,13 +17,25 @@ export interface Asked {
   readonly via: readonly string[]
   /** A capability, `event:<name>` or `topic:<name>`. */
   readonly capability: string
-  readonly header: Pick<Header, 'message_id' | 'correlation_id' | 'trace_id'>
+  readonly header: Pick<Header, 'message_id' | 'correlation_id' | 'trace_id'> & Partial<Pick<Header, 'delegation'>>
+}
+
+/** Authority that came with a call for this agent to use, and the way to pass on what it likes of it. */
+export interface Lending {
+  readonly delegation: Delegation
+  /** Throws `INVALID_OPTION`, `INVALID_NAME`. */
+  passOn(options: DelegateOptions): Delegation
 }
 
 /** One piece of work, from the judgement by its shape to its end. */
 export interface Admission {
-  /** Judges the parsed, frozen input. Throws `POLICY_DENIED`, `QUOTA_EXCEEDED`. */
-  judge(input: unknown): void
+  /**
+   * Judges the parsed, frozen input; `context` is that of the payload, which holds the delegation that the header names. Throws
+   * `POLICY_DENIED`, `QUOTA_EXCEEDED`, `DELEGATION_REFUSED`.
+   */
+  judge(input: unknown, context?: unknown): void
+  /** What the caller lends this agent with the call; known once it is judged. */
+  readonly lent: Lending | undefined
   /** It is over, however it ended: its place is free. */
   leave(): void
 }
@@ -33,8 +46,11 @@ export interface ServeGuard {
   shape(asked: Asked): void
   /** The same, and takes of its quota. Throws `QUOTA_EXCEEDED` too. */
   admit(asked: Asked): Admission
-  /** Work that was admitted before, and is about to start: judged again, as the policy may have changed. Throws `POLICY_DENIED`. */
-  again(asked: Asked, input: unknown): void
+  /**
+   * Work that was admitted at `at` (wall clock, ms), and is about to start: judged again, as the policy may have changed. Gives what it
+   * lends this agent. Throws `POLICY_DENIED`.
+   */
+  again(asked: Asked, input: unknown, how: { readonly context: unknown; readonly at: number }): Lending | undefined
   /** Work that an earlier life has admitted: takes its place. */
   resume(asked: Asked): Admission
 }
@@ -57,7 +73,7 @@ export interface PolicyGuard {
   describe(): string
 }
 
-const PASSED: Admission = { judge: () => undefined, leave: () => undefined }
+const PASSED: Admission = { judge: () => undefined, lent: undefined, leave: () => undefined }
 
 /** Without a policy every admitted agent may use every capability. */
 export const NO_POLICY: PolicyGuard = {
@@ -70,16 +86,27 @@ export interface PolicyGuardOptions {
   /** The rules that count now. */
   current(): Policy
   readonly trust: Pick<Trust, 'membership'>
+  readonly delegations: Delegations
   readonly clock: Clock
   readonly telemetry: Telemetry
   /** Counts kept of who uses what. */
   readonly counts: number
 }
 
+/** By shape, of work whose authority is still to be read. */
+const UNDECIDED: PolicyDecision = { allowed: true, rule: undefined, subject: undefined, because: 'not judged' }
+
 /** Capabilities for which the rules about them are remembered. */
 const MOST_REMEMBERED = 1000
 
-export function createPolicyGuard({ current, trust, clock, telemetry, counts }: PolicyGuardOptions): PolicyGuard {
+export function createPolicyGuard({
+  current,
+  trust,
+  delegations,
+  clock,
+  telemetry,
+  counts,
+}: PolicyGuardOptions): PolicyGuard {
   const limits = createLimits({ clock, most: counts })
   let indexed = current()
   const remembered = {
@@ -125,7 +152,10 @@ export function createPolicyGuard({ current, trust, clock, telemetry, counts }: 
 
   class Judged implements Admission {
     readonly #asked: Asked
-    readonly #subjects: readonly Subject[]
+    /** Those of whom each must be allowed, and those who only must not be denied. */
+    #subjects: readonly Subject[]
+    #between: readonly Subject[] = []
+    lent: Lending | undefined
     /** What it counts for already. */
     #uses: readonly Use[] = []
     #leave: (() => void)[] = []
@@ -133,6 +163,10 @@ export function createPolicyGuard({ current, trust, clock, telemetry, counts }: 
     constructor(asked: Asked) {
       this.#asked = asked
       this.#subjects = [asked.from, ...asked.via].map(subject)
+      // Whose authority it comes with is known once its payload is read.
+      if (asked.header.delegation === undefined) return
+      this.#between = this.#subjects.slice(0, 1)
+      this.#subjects = this.#subjects.slice(1)
     }
 
     shape(): void {
@@ -151,7 +185,8 @@ export function createPolicyGuard({ current, trust, clock, telemetry, counts }: 
       else this.#count(uses, policy)
     }
 
-    judge(input: unknown): void {
+    judge(input: unknown, context?: unknown): void {
+      this.#borrow(input, context)
       const policy = policyNow()
       const decision = this.#decide({ value: input })
       const rules = about(policy, 'serve', this.#asked.capability)
@@ -170,8 +205,41 @@ export function createPolicyGuard({ current, trust, clock, telemetry, counts }: 
     }
 
     /** Without taking anything. */
-    again(input: unknown): void {
+    again(input: unknown, { context, at }: { context: unknown; at: number }): void {
+      this.#borrow(input, context, at)
       this.#decide({ value: input })
+    }
+
+    /** Puts the one whose authority is lent in the place of the caller, as far as that is lent. */
+    #borrow(input: unknown, context: unknown, at?: number): void {
+      if (this.#asked.header.delegation === undefined) return
+      try {
+        this.#lent(input, delegations.open(this.#asked.from, this.#asked.header.delegation, context, at))
+      } catch (error) {
+        const caller = subject(this.#asked.from)
+        tell(this.#asked, { allowed: false, rule: undefined, subject: caller, because: 'delegation' }, policyNow())
+        throw error
+      }
+    }
+
+    #lent(input: unknown, lent: Lent): void {
+      const { from, via, capability } = this.#asked
+      if (lent.how === 'handed') {
+        const { delegation } = lent
+        this.lent = { delegation, passOn: (options) => delegations.make(options, delegation) }
+        this.#subjects = [from, ...via].map(subject)
+        this.#between = []
+        return
+      }
+      const { links } = lent
+      if (!covers(links, capability) || !holdsFor(links, input)) {
+        throw new HermesError('DELEGATION_REFUSED', {
+          message: `the delegation does not hold for ${capability}${covers(links, capability) ? ' with this input' : ''}`,
+        })
+      }
+      const root = links[0]?.from as string
+      this.#subjects = [root, ...via].map(subject)
+      this.#between = links.map(({ to }) => subject(to))
     }
 
     leave(): void {
@@ -181,7 +249,11 @@ export function createPolicyGuard({ current, trust, clock, telemetry, counts }: 
     #decide(input: { readonly value: unknown } | undefined): PolicyDecision {
       const policy = policyNow()
       const { capability } = this.#asked
-      const decision = judgeAll(about(policy, 'serve', capability), this.#subjects, input)
+      const rules = about(policy, 'serve', capability)
+      const denials = this.#between.length === 0 ? [] : rules.filter(({ effect }) => effect === 'deny')
+      const decision =
+        this.#between.map((one) => judgeAll(denials, [one], input)).find(({ because }) => because === 'denied') ??
+        (this.#subjects.length === 0 ? UNDECIDED : judgeAll(rules, this.#subjects, input))
       if (decision.allowed) return decision
       if (policy.mode === 'audit') return decision
       tell(this.#asked, decision, policy)
@@ -220,8 +292,11 @@ export function createPolicyGuard({ current, trust, clock, telemetry, counts }: 
         judged.enter('enter')
         return judged
       },
-      again(asked, input) {
-        if (isGoverned(asked.capability)) new Judged(asked).again(input)
+      again(asked, input, how) {
+        if (!isGoverned(asked.capability)) return undefined
+        const judged = new Judged(asked)
+        judged.again(input, how)
+        return judged.lent
       },
       resume(asked) {
         if (!isGoverned(asked.capability)) return PASSED
@@ -268,6 +343,6 @@ function outcomeOf({ allowed, rule, subject, because, pointer }: PolicyDecision,
     because: code === undefined ? because : ('quota' as const),
     ...(subject === undefined ? {} : { subject: subject.agentId }),
     ...(pointer === undefined ? {} : { pointer }),
-    audit: policy.mode === 'audit',
+    audit: policy.mode === 'audit' && because !== 'delegation',
   }
 }

@@ -187,7 +187,7 @@ export interface EventMap {
     capability: string
     effect: 'allow' | 'deny'
     rule: string
-    because: 'allowed' | 'denied' | 'constraint' | 'no rule' | 'not judged' | 'quota'
+    because: 'allowed' | 'denied' | 'constraint' | 'no rule' | 'not judged' | 'quota' | 'delegation'
     subject?: string
     pointer?: string
     audit: boolean

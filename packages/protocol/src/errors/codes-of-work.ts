@@ -233,6 +233,13 @@ export const CODES_OF_WORK = {
     'Ask its owner for a rule that does; the log of that agent names the rule that decided.',
     NOT_STARTED,
   ),
+  DELEGATION_REFUSED: row(
+    'policy',
+    false,
+    'The delegation does not hold for this.',
+    'Have the agent that delegated it make a new one: for this agent, this capability and this input, and not expired.',
+    NOT_STARTED,
+  ),
   QUOTA_EXCEEDED: row(
     'policy',
     true,

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { arrivalVectors } from './arrivals.ts'
 import { chainVectors } from './chains.ts'
+import { delegationVectors } from './delegations.ts'
 import { documentVectors } from './documents.ts'
 import { errorVectors } from './errors.ts'
 import { frameVectors } from './frames.ts'
@@ -34,6 +35,7 @@ const FILES: Record<string, () => Vector> = {
   handshake: handshakeVectors,
   documents: documentVectors,
   chains: chainVectors,
+  delegations: delegationVectors,
   records: recordVectors,
   errors: errorVectors,
   arrivals: arrivalVectors,

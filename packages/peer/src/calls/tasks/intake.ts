@@ -89,6 +89,7 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
     path: header.path,
     contentType: header.content_type,
     payloadSha256: header.payload_sha256,
+    ...(header.delegation === undefined ? {} : { delegation: header.delegation }),
     acceptedAt: clock.now(),
     expiresAt,
     // Whoever hands it on says what is left of the time that it was given itself.
@@ -102,11 +103,16 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
   const accept = async (
     incoming: Incoming,
     contract: Capability,
-    { waiting, checked, admission }: { waiting: readonly Attempt[]; checked: () => unknown; admission: Admission },
+    {
+      waiting,
+      checked,
+      context,
+      admission,
+    }: { waiting: readonly Attempt[]; checked: () => unknown; context: unknown; admission: Admission },
   ): Promise<void> => {
     const { header, from, via } = incoming
     try {
-      admission.judge(await checked())
+      admission.judge(await checked(), context)
       const origin = originOf(incoming, contract)
       const { taskId } = origin
       const submit = { payload: incoming.payload, envelope: envelopeOf(incoming) }
@@ -142,9 +148,9 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
         throw full
       }
       const admission = policy.admit(askedOf(incoming))
-      let input: JsonValue
+      let [input, context]: [JsonValue, unknown] = [null, undefined]
       try {
-        ;({ input } = readRequestPayload(decodePayload(header.content_type, payload)))
+        ;({ input, context } = readRequestPayload(decodePayload(header.content_type, payload)))
       } catch (error) {
         admission.leave()
         throw error
@@ -152,7 +158,7 @@ export function createTaskIntake(options: TaskIntakeOptions): TaskIntake {
       const key = keyOf({ owner: from, taskId: taskIdOf(header.message_id) })
       const waiting = [attemptOf(incoming)]
       const checked = () => checkNullish(provided.contract.schemas.input, input, 'input')
-      const over = accept(incoming, provided.contract, { waiting, checked, admission }).finally(() =>
+      const over = accept(incoming, provided.contract, { waiting, checked, context, admission }).finally(() =>
         accepting.delete(key),
       )
       accepting.set(key, { header, waiting, over })

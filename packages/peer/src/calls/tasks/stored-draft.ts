@@ -22,6 +22,8 @@ export interface DurableDraft {
   readonly path: readonly string[]
   /** How often it may be handed on. Default 4. */
   readonly maxHops?: number | undefined
+  /** Names the delegation in the payload's context. */
+  readonly delegation?: string
   /** Budget that the other side is told, ms. */
   readonly timeoutMs: number
   /** Wall clock, ms: given up after it. */

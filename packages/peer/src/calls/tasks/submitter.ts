@@ -97,6 +97,7 @@ export function createSubmitter(options: SubmitterOptions): Submitter {
       priority: spec.priority,
       path: spec.path,
       ...(spec.maxHops === undefined ? {} : { maxHops: spec.maxHops }),
+      ...(spec.delegation === undefined ? {} : { delegation: spec.delegation }),
       timeoutMs: Math.max(1, Math.ceil(spec.deadline - clock.monotonic())),
       expiresAt: now + lifeMs,
     }

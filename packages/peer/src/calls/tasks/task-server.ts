@@ -273,10 +273,11 @@ class JournaledTaskServer implements TaskServer {
     try {
       const request = readRequestPayload(decodePayload(origin.contentType, task.payload))
       const input = await checkNullish(contract.schemas.input, request.input, 'input')
+      run.context = request.context
       run.input = typeof input === 'object' && input !== null ? deepFreeze(input as never) : input
       // Long after it was let in the policy may be another one.
-      policy.again(askedOf(headerOf(task)), run.input)
-      run.context = request.context
+      const when = { context: run.context, at: origin.acceptedAt }
+      const lent = policy.again(askedOf(headerOf(task)), run.input, when)
       if (task.ended || this.#draining) return
       book.note(task, { type: 'state', state: 'working' })
       // Before the handler starts: after a kill nobody may take it for one that was never begun.
@@ -307,6 +308,7 @@ class JournaledTaskServer implements TaskServer {
           // Its owner may be gone, and what it offered be over: who needs it for long takes it first.
           fetch: (ref, how) => pull({ incoming: headerOf(task), deadline: run.deadline, signal: run.signal }, ref, how),
           session: undefined,
+          lent,
           tools: taskTools(run, { book, most: { bytes: tunables.taskNewsBytes, keys: tunables.taskNewsKeys } }),
         },
       )
@@ -384,7 +386,7 @@ class JournaledTaskServer implements TaskServer {
 }
 
 function headerOf({ origin }: Task) {
-  const { owner, via, messageId, correlationId, traceId, priority, capability } = origin
+  const { owner, via, messageId, correlationId, traceId, priority, capability, delegation } = origin
   return {
     from: owner,
     via,
@@ -396,6 +398,7 @@ function headerOf({ origin }: Task) {
       trace_id: traceId,
       priority,
       attempt: 1,
+      delegation,
     },
   }
 }

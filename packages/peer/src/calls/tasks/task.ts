@@ -27,6 +27,8 @@ export interface TaskOrigin {
   readonly path: readonly string[]
   readonly contentType: ContentType
   readonly payloadSha256: string
+  /** Names the delegation that came with it. */
+  readonly delegation?: string
   /** Wall clock, ms. */
   readonly acceptedAt: number
   /** Wall clock, ms, tolerance included: until then its submit may come again. */
