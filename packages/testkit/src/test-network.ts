@@ -14,10 +14,12 @@ import {
   createKeyCheck,
   createMemoryJournal,
   createPeerWith,
+  DEFAULTS,
   type EpochStore,
   memoryEpochStore,
   type Peer,
   type PeerOptions,
+  recordKinds,
   type SendFilter,
 } from 'hermes-peer'
 import type { Duration } from './clock/duration.ts'
@@ -163,7 +165,13 @@ class MemoryTestNetwork implements TestNetwork {
     const sendFilter = this.#options.sendFilter?.(agentId)
     const first = [...this.#lives.values()].find(({ peer }) => peer.addresses.length > 0)?.peer.addresses[0]
     const { listen } = options
-    const network = this.#world.network({ peerId: this.peerId(agentId), ...(listen ? { listen } : {}) })
+    const records = recordKinds({
+      networkName: options.network ?? 'default',
+      mostLifeMs: DEFAULTS.manifestLifeMs,
+      toleranceMs: DEFAULTS.maxClockOffsetMs,
+      now: () => clock.now(),
+    })
+    const network = this.#world.network({ peerId: this.peerId(agentId), records, ...(listen ? { listen } : {}) })
     const peer = createPeerWith(
       { preset: 'none', ...(first ? { bootstrap: [first] } : {}), ...options, agentId },
       {
