@@ -148,6 +148,8 @@ export function createInstances(first: OwnInstance, firstNetwork: Network, clock
         for await (const peer of network.findProviders(cid, options)) if (!mine(peer.peerId)) yield peer
       }
     },
+    putRecord: (key, value, options) => now().putRecord(key, value, options),
+    getRecord: (key, options) => now().getRecord(key, options),
     subscribe(topic, receive) {
       const subscription: Subscription = { receive, ends: new Map() }
       subscriptions.set(topic, subscription)
