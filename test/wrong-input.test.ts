@@ -16,6 +16,7 @@ import {
   preSharedKeyEdge,
   trustFileEdge,
 } from './wrong-input/files.ts'
+import { certificateEdge, issuingEdge, keyChangeEdge, organisationKeyEdge } from './wrong-input/identity.ts'
 import { optionsEdge } from './wrong-input/options.ts'
 import { addressEdge, emitEdge, lifecycleEdge, queryEdge } from './wrong-input/reach.ts'
 
@@ -28,6 +29,10 @@ const EDGES: readonly Edge[] = [
   trustFileEdge,
   pinsEdge,
   policyFileEdge,
+  certificateEdge,
+  organisationKeyEdge,
+  issuingEdge,
+  keyChangeEdge,
   listenEdge,
   contractEdge,
   callOptionsEdge,

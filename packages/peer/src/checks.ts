@@ -116,6 +116,12 @@ export function checkInstanceFiles(files: unknown): void {
   }
 }
 
+/** What is to be revoked: a key with a reason, or a document; each is judged when it is read. Throws `INVALID_OPTION`. */
+export function checkRevoked(what: unknown): void {
+  if (typeof what !== 'object' || what === null)
+    refuse('what', 'must be {key, reason}, or what makeRevocation() returns')
+}
+
 export function checkListener(listener: unknown, field: string): void {
   if (typeof listener !== 'function') refuse(field, 'must be a function')
 }

@@ -41,6 +41,7 @@ import {
   checkListener,
   checkOffer,
   checkQuery,
+  checkRevoked,
   checkTimes,
 } from './checks.ts'
 import type { ContextRef } from './context/store.ts'
@@ -397,7 +398,9 @@ class AgentPeer implements Peer {
   }
 
   async revoke(what: { key: string; reason: string } | DocumentFile): Promise<{ peers: number }> {
-    return this.#running().identity.revoke(what)
+    const { identity } = this.#running()
+    checkRevoked(what)
+    return identity.revoke(what)
   }
 
   balance(): Balance {

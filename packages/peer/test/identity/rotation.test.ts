@@ -99,4 +99,71 @@ describe('a rotation', () => {
     await net.advance(`${10 * MINUTE}ms`)
     expect(of('b', 'identity.rotated')).toMatchObject([{ serial: 1 }, { serial: 2 }])
   })
+
+  it('of each end and of the one between holds up no call that is handed on, whose makers have never met', async () => {
+    // The two ends cannot reach each other, nor hear of each other by presence: they are proven by manifests alone.
+    net.faults.gossip({ loss: 1 })
+    net.faults.apart(net.peerId('a'), net.peerId('p'))
+    const peerIdOf = (peer: Peer) => peer.addresses[0]?.split('/').at(-1) as string
+    const f = await net.peer('f')
+    f.provide(work, (_, ctx) => ctx.forward('p') as never)
+    const p = await net.peer('p')
+    p.provide(work, (n) => n)
+    const a = await net.peer('a')
+    await net.advance('3s')
+    let n = 0
+    const call = () => net.until(a.call(work, ++n, { agent: 'f' }))
+    expect(await call()).toBe(1)
+    for (const peer of [a, p, f]) {
+      await net.until(peer.rotate())
+      net.faults.apart(peerIdOf(a), peerIdOf(p))
+      expect(await call()).toBe(n)
+      await net.advance('20s')
+      expect(await call()).toBe(n)
+    }
+    expect(of('a', 'link.up').some((event) => event.type === 'link.up' && event.agentId === 'p')).toBe(false)
+  })
+
+  it('goes on with tasks, streams and sessions under way', async () => {
+    const draft = capability('draft', {
+      description: 'Writes.',
+      input: z.number(),
+      yields: z.number(),
+      output: z.number(),
+      effects: 'once',
+    })
+    const b = await net.peer('b')
+    const sessions = new Set<string>()
+    b.provide(work, async (n, ctx) => {
+      if (ctx.session) sessions.add(ctx.session.id)
+      await net.sleep('8s')
+      return n
+    })
+    b.provide(draft, async function* (count) {
+      for (let n = 0; n < count; n++) {
+        await net.sleep('500ms')
+        yield n
+      }
+      return count
+    })
+    const a = await net.peer('a')
+    await net.advance('3s')
+    const task = await net.until(a.submit(work, 7))
+    const stream = a.stream(draft, 30)
+    const read: number[] = []
+    const reading = (async () => {
+      for await (const n of stream) read.push(n)
+      return stream.result
+    })()
+    const session = await net.until(a.session('b'))
+    const before = session.call(work, 1)
+    await net.advance('1s')
+    await net.until(Promise.all([b.rotate(), a.rotate()]))
+    const after = session.call(work, 2)
+    expect(await net.until(Promise.all([before, after, task.result(), reading]))).toEqual([1, 2, 7, 30])
+    expect(read).toEqual(Array.from({ length: 30 }, (_, n) => n))
+    expect(sessions.size).toBe(1)
+    await net.advance('20s')
+    expect([of('a', 'identity.retired').length, of('b', 'identity.retired').length]).toEqual([1, 1])
+  })
 })
