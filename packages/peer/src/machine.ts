@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { HermesError, STREAM_PROTOCOL } from '@hermes-peer/protocol'
+import { fingerprintOf, HermesError, STREAM_PROTOCOL } from '@hermes-peer/protocol'
 import { systemClock } from './clock.ts'
 import { allowList, allowListFile } from './identity/allow-list.ts'
 import { fileEpochStore } from './identity/epoch.ts'
@@ -51,6 +51,8 @@ export function machineSeams(): Seams {
         listen: [...settings.listen],
         ...(settings.announce ? { announce: [...settings.announce] } : {}),
         ...(settings.preSharedKey ? { preSharedKey: loadPreSharedKey(settings.preSharedKey) } : {}),
+        relay: { via: settings.relay.via, ...(settings.relay.server ? { server: settings.relay.server } : {}) },
+        ...(settings.gate ? { gate: gateOf(settings, trust) } : {}),
         mdns: settings.mdns,
         dialTimeoutMs: settings.tunables.dialTimeoutMs,
         limits: {
@@ -72,6 +74,18 @@ export function machineSeams(): Seams {
           folder?.announce({ key: key.publicKey.raw, network: settings.network, addresses }) ?? (() => undefined),
       } satisfies Opened
     },
+  }
+}
+
+/** Who may connect at all: whom trust knows, and whom the user has named. */
+function gateOf({ relay, bootstrap, tunables }: Settings, trust: Trust) {
+  const ids = [...relay.via, ...bootstrap].flatMap((address) => /\/p2p\/([^/]+)$/.exec(address)?.[1] ?? [])
+  return {
+    standing: (key: Uint8Array) => trust.standing?.(fingerprintOf(key)) ?? 'unknown',
+    named: new Set(ids),
+    unknown: tunables.unknownConnections,
+    unknownMs: tunables.unknownConnectionMs,
+    perGroup: tunables.connectionsPerGroup,
   }
 }
 

@@ -7,6 +7,7 @@ import type { DirectoryFactory } from './directory/sources/source.ts'
 import type { AllowedAgent } from './identity/allow-list.ts'
 import type { PolicyDocument } from './policy/document.ts'
 import { type Policy, policyOfObject } from './policy/read.ts'
+import { type RelayOptions, type RelaySettings, relayOf } from './relay-options.ts'
 import type { EmbedFunction } from './routing/intent/embedder.ts'
 import type { MessageLogLine } from './telemetry/message-log.ts'
 
@@ -47,6 +48,14 @@ export interface PeerOptions {
    * `redisDirectory(url)` and `memoryDirectory()`, asked at the same time. Default: the DHT alone; what is listed replaces it.
    */
   directories?: readonly DirectoryFactory[]
+  /** Be called through relays, or be one. Default: neither; agents behind a relay can be called all the same. */
+  relay?: RelayOptions
+  /**
+   * Refuse connections of peers whose key trust does not know, right after the encryption and before anything is said. Where
+   * only a handshake can tell (pins, certificates) a connection has 10 s to come to one, unless it takes part in the DHT.
+   * Relays and peers to join through that are named with their peer id are let in. Default: true with `preset: 'server'`.
+   */
+  gate?: boolean
   /**
    * Path of the key that all peers of a private network share, of mode 0600; `generatePreSharedKey` makes one. Whoever does
    * not have it cannot begin a connection, and learns nothing from one. Default: none.
@@ -83,6 +92,8 @@ export interface Settings {
   readonly announce: readonly string[] | undefined
   readonly bootstrap: readonly string[]
   readonly directories: readonly DirectoryFactory[]
+  readonly relay: RelaySettings
+  readonly gate: boolean
   readonly preSharedKey: string | undefined
   readonly mdns: boolean
   readonly folder: string
@@ -104,6 +115,8 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'announce',
   'bootstrap',
   'directories',
+  'relay',
+  'gate',
   'preSharedKey',
   'mdns',
   'folder',
@@ -133,6 +146,8 @@ export function readOptions(options: PeerOptions): Settings {
     announce: addresses(options, 'announce'),
     bootstrap: addresses(options, 'bootstrap') ?? [],
     directories: directoriesOf(options.directories),
+    relay: relayOf(options.relay),
+    gate: options.gate === undefined ? preset === 'server' : boolean(options.gate, 'gate'),
     preSharedKey: text(options, 'preSharedKey', 'must be the path of a key file'),
     mdns: boolean(options.mdns, 'mdns'),
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
@@ -152,7 +167,21 @@ export function readOptions(options: PeerOptions): Settings {
       'Give policy: "./policy.yaml", or policy: { serve: [{ principal: "*", capability: "*" }] } to allow everything to all who are admitted.',
     )
   }
+  if (settings.listen.length === 0 && settings.relay.via.length === 0) {
+    refuse(
+      'listen',
+      'must name at least one address: without a relay nobody could call this peer',
+      'Or give relay: { via: […] }.',
+    )
+  }
   if (preset === 'local') {
+    if (settings.relay.via.length > 0 || settings.relay.server) {
+      refuse(
+        'relay',
+        'reaches beyond this machine, and the local preset stays on it',
+        'Use preset: "server" (with trust).',
+      )
+    }
     for (const address of settings.listen) {
       if (!/^\/(ip4\/127\.|ip6\/::1\/|memory\/)/.test(address)) {
         refuse(
@@ -220,7 +249,6 @@ function addresses(options: PeerOptions, field: 'listen' | 'announce' | 'bootstr
       })
     }
   }
-  if (field === 'listen' && (value as unknown[]).length === 0) refuse(field, 'must name at least one address')
   return value as string[]
 }
 

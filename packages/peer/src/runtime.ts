@@ -33,6 +33,7 @@ import { linkEvents } from './link-events.ts'
 import { createOwnManifest } from './manifest/own-manifest.ts'
 import { detached } from './network/detached.ts'
 import type { Network } from './network/network.ts'
+import { networkEvents } from './network-events.ts'
 import type { Settings } from './options.ts'
 import type { Outside } from './outside.ts'
 import type { RunningPolicy } from './policy/open.ts'
@@ -393,7 +394,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     for (const one of [dedup, taskProvider, tasks, storedEvents, contexts.store]) one.sweep()
     sweeping = clock.after(tunables.presenceMs, sweep)
   })
-  let [withdraw, stopping] = [(): void => undefined, false]
+  let [withdraw, readdressed, stopping] = [(): void => undefined, (): void => undefined, false]
 
   return {
     network,
@@ -414,7 +415,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await journal.open()
       await taskProvider.start()
       await storedEvents.load()
-      network.observe({})
+      network.observe(networkEvents({ network, links, telemetry, readdressed: () => readdressed() }))
       links.start()
       streaming.start()
       await network.start()
@@ -422,6 +423,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       directory.start()
       beacon.start()
       sources.registrar.start()
+      readdressed = () => {
+        sources.registrar.changed()
+        void beacon.announce()
+      }
       withdraw = opened.announce(network.addresses())
       const absent = (way: string): void => void (stopping || reconnector.begin(way, false))
       await joinWays({ settings, opened, network, join: joinThrough, absent })

@@ -73,6 +73,7 @@ function allowing(agents: () => ReadonlyMap<string, Listed>, description: string
     },
     known: (agentId) => agents().get(agentId)?.fingerprint,
     membership: (agentId) => agents().get(agentId)?.membership,
+    standing: (key) => ([...agents().values()].some((one) => one.fingerprint === key) ? 'admitted' : 'stranger'),
     describe: () => `admitted: ${description}`,
   }
 }

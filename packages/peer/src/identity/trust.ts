@@ -18,6 +18,12 @@ export type Judgement =
   | { readonly admitted: true }
   | { readonly admitted: false; readonly code: 'NOT_ALLOWED' | 'IDENTITY_MISMATCH'; readonly reason: string }
 
+/**
+ * What the key at the other end of a fresh connection says, before any handshake. `stranger`: certainly nobody who would be
+ * admitted. `unknown`: only a handshake tells, as where a certificate in it may admit a key that was never seen.
+ */
+export type Standing = 'admitted' | 'unknown' | 'stranger'
+
 /** Which keys speak for which agent ids. One agent id has one key, in every mode. */
 export interface Trust {
   /** Decides at once, and changes nothing. */
@@ -28,6 +34,8 @@ export interface Trust {
   known(agentId: string): string | undefined
   /** Team and roles of an agent on record; undefined when this mode knows of none. */
   membership?(agentId: string): Membership | undefined
+  /** What the fingerprint of an instance key says by itself; absent: nothing, so `unknown`. */
+  standing?(fingerprint: string): Standing
   /** One sentence for the operator: who is admitted. */
   describe(): string
 }
@@ -52,6 +60,7 @@ export function nobody(): Trust {
   return {
     judge: ({ agentId }) => notAllowed(`${agentId} is not admitted: no trust is configured`),
     known: () => undefined,
+    standing: () => 'stranger',
     describe: () => 'nobody is admitted: no trust is configured',
   }
 }
@@ -90,6 +99,10 @@ export function anyOf(modes: readonly Trust[]): Trust {
         if (membership) return membership
       }
       return undefined
+    },
+    standing(fingerprint) {
+      const said = modes.map((mode) => mode.standing?.(fingerprint) ?? 'unknown')
+      return said.find((one) => one === 'admitted') ?? said.find((one) => one === 'unknown') ?? 'stranger'
     },
     describe: () => modes.map((mode) => mode.describe()).join('; '),
   }
