@@ -64,6 +64,8 @@ describe('peers that join all at once', () => {
     expect((await net.until(Promise.all(calls))).map((answer) => answer?.by)).toEqual([...ids.slice(1), ids[0]])
     for (const peer of peers.values()) expect(peer.balance()).toMatchObject({ succeeded: 1, failed: 0 })
 
+    // Introductions to those who came last are over.
+    await net.advance('5s')
     const minute = { sent: 0, doubted: 0 }
     net.onEvent((_, { type }) => {
       if (type === 'presence.sent') minute.sent++

@@ -25,6 +25,7 @@ import type { StopOptions } from './calls/drain.ts'
 import type { PullOptions } from './calls/pull.ts'
 import type { Session } from './calls/session.ts'
 import type { ContextRef } from './context/store.ts'
+import type { EndorseOptions } from './endorsing.ts'
 import type { DelegateOptions, Delegation } from './policy/delegations.ts'
 import type { Rotated } from './rotation.ts'
 import type { Candidate, Query, Sla } from './routing/query.ts'
@@ -360,6 +361,11 @@ export interface Peer extends AsyncDisposable {
   watch(query: Query, report: (change: WatchChange) => void): () => void
   /** The manifest of an agent, asked over the link when it is not known. */
   manifest(agentId: string, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<Manifest>
+  /**
+   * Vouches for another agent in one capability: what it gives, signed with the agent key, is for that agent's option `endorsements`, and
+   * counts with whoever names this agent as an endorser in `trust`. Throws `NOT_STARTED`, `INVALID_OPTION`.
+   */
+  endorse(agentId: string, capability: string, options?: EndorseOptions): string
   /** Links to a peer at an address the user gives; with the `local` preset this is what pins an unknown key. Resolves with its agent id. */
   connect(address: string, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<string>
   /** Structured events of every stage. */

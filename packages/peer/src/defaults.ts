@@ -189,6 +189,14 @@ export const DEFAULTS = {
   /** A link that stood this long resets the back-off. */
   reconnectStableMs: 10 * SECOND,
   maxConnections: 300,
+  /**
+   * Behind the gate: incoming connections of peers that only a handshake can tell of, at a time, and how long one may take to
+   * come to a link; and connections without a link from one site (24 bits of IPv4, 48 of IPv6, or one relay), which is how many
+   * addresses one attacker has for nothing.
+   */
+  unknownConnections: 64,
+  unknownConnectionMs: 10 * SECOND,
+  connectionsPerGroup: 32,
 
   /** Budget of a streaming call: a long answer of a model, read by a person. */
   streamTimeoutMs: 5 * MINUTE,

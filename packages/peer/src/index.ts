@@ -59,6 +59,7 @@ export type {
   Registration,
 } from './directory/sources/source.ts'
 export { staticDirectory } from './directory/sources/static.ts'
+export type { EndorseOptions } from './endorsing.ts'
 export type { AllowedAgent } from './identity/allow-list.ts'
 export { allowList } from './identity/allow-list.ts'
 export {

@@ -4,7 +4,7 @@ import type { Settings } from './options.ts'
 import type { Opened } from './seams.ts'
 
 export interface JoinWaysOptions {
-  readonly settings: Pick<Settings, 'bootstrap'>
+  readonly settings: Pick<Settings, 'bootstrap' | 'relay'>
   readonly opened: Pick<Opened, 'neighbours'>
   readonly network: Pick<Network, 'peerId'>
   join(address: string): Promise<void>
@@ -12,10 +12,12 @@ export interface JoinWaysOptions {
   absent(address: string): void
 }
 
-/** Joins through the bootstrap peers and the neighbours, all at once. Rejects with `INVALID_ADDRESS` alone: who is absent may come. */
+/** Joins through the bootstrap peers, the relays and the neighbours, all at once. Rejects with `INVALID_ADDRESS` alone: who is absent may come. */
 export async function joinWays({ settings, opened, network, join, absent }: JoinWaysOptions): Promise<void> {
-  const { bootstrap } = settings
-  const ways = [...new Set([...bootstrap, ...opened.neighbours()])].filter((way) => !way.includes(network.peerId))
+  const { bootstrap, relay } = settings
+  const ways = [...new Set([...bootstrap, ...relay.via, ...opened.neighbours()])].filter(
+    (way) => !way.includes(network.peerId),
+  )
   await Promise.all(
     ways.map((way) =>
       join(way).catch((error: unknown) => {

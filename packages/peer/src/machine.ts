@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { HermesError, type SigningKey, STREAM_PROTOCOL } from '@hermes-peer/protocol'
+import { fingerprintOf, HermesError, type SigningKey, STREAM_PROTOCOL } from '@hermes-peer/protocol'
 import { type Clock, systemClock } from './clock.ts'
 import { recordKinds } from './directory/records.ts'
 import { allowList, allowListFile } from './identity/allow-list.ts'
@@ -58,6 +58,8 @@ export function machineSeams(): Seams {
           listen: [...listen],
           ...(settings.announce ? { announce: [...settings.announce] } : {}),
           ...(preSharedKey ? { preSharedKey } : {}),
+          relay: { via: settings.relay.via, ...(settings.relay.server ? { server: settings.relay.server } : {}) },
+          ...(settings.gate ? { gate: gateOf(settings, trust) } : {}),
           mdns: settings.mdns,
           dialTimeoutMs: settings.tunables.dialTimeoutMs,
           records: recordKinds({
@@ -112,6 +114,18 @@ export function machineSeams(): Seams {
 /** The ports that are named are taken by the node of the old key as long as it runs. */
 function anyPort(listen: readonly string[]): readonly string[] {
   return listen.map((address) => address.replace(/\/tcp\/\d+/, '/tcp/0'))
+}
+
+/** Who may connect at all: whom trust knows, and whom the user has named. */
+function gateOf({ relay, bootstrap, tunables }: Settings, trust: Trust) {
+  const ids = [...relay.via, ...bootstrap].flatMap((address) => /\/p2p\/([^/]+)$/.exec(address)?.[1] ?? [])
+  return {
+    standing: (key: Uint8Array) => trust.standing?.(fingerprintOf(key)) ?? 'unknown',
+    named: new Set(ids),
+    unknown: tunables.unknownConnections,
+    unknownMs: tunables.unknownConnectionMs,
+    perGroup: tunables.connectionsPerGroup,
+  }
 }
 
 /** Beside the key, because it belongs to that identity: whoever moves the one has to move the other. */

@@ -7,6 +7,7 @@ import type { DirectoryFactory } from './directory/sources/source.ts'
 import type { AllowedAgent } from './identity/allow-list.ts'
 import type { PolicyDocument } from './policy/document.ts'
 import { type Policy, policyOfObject } from './policy/read.ts'
+import { type RelayOptions, type RelaySettings, relayOf } from './relay-options.ts'
 import type { EmbedFunction } from './routing/intent/embedder.ts'
 import type { MessageLogLine } from './telemetry/message-log.ts'
 
@@ -21,6 +22,8 @@ export interface TrustOptions {
    * path of a file that holds it in PEM, as `makeOrganisationKey` writes it.
    */
   org?: string
+  /** Agents whose endorsements of others count when candidates are ranked. Default: nobody's. */
+  endorsers?: readonly string[]
 }
 
 export interface PeerOptions {
@@ -57,6 +60,14 @@ export interface PeerOptions {
    * `redisDirectory(url)` and `memoryDirectory()`, asked at the same time. Default: the DHT alone; what is listed replaces it.
    */
   directories?: readonly DirectoryFactory[]
+  /** Be called through relays, or be one. Default: neither; agents behind a relay can be called all the same. */
+  relay?: RelayOptions
+  /**
+   * Keeps places for whom trust knows by its key, and gives others few and for a short time: where only a handshake can tell (pins,
+   * certificates, the next key of an agent on a list) a connection has 10 s to come to one, unless it takes part in the DHT.
+   * Relays and peers to join through that are named with their peer id are let in. Default: true with `preset: 'server'`.
+   */
+  gate?: boolean
   /**
    * Path of the key that all peers of a private network share, of mode 0600; `generatePreSharedKey` makes one. Whoever does
    * not have it cannot begin a connection, and learns nothing from one. Default: none.
@@ -73,6 +84,8 @@ export interface PeerOptions {
   journal?: string | false
   /** One paragraph for the manifest. */
   description?: string
+  /** What others have signed about this agent, as their `endorse` gave it; shown in the manifest, at most 16. */
+  endorsements?: readonly string[]
   /** Tells what texts mean, for calls by `intent`; `openAiEmbeddings()` makes one. Default: their words are compared. */
   embed?: EmbedFunction
   /** Called with one line per envelope. */
@@ -94,11 +107,14 @@ export interface Settings {
   readonly announce: readonly string[] | undefined
   readonly bootstrap: readonly string[]
   readonly directories: readonly DirectoryFactory[]
+  readonly relay: RelaySettings
+  readonly gate: boolean
   readonly preSharedKey: string | undefined
   readonly mdns: boolean
   readonly folder: string
   readonly journal: string | false | undefined
   readonly description: string
+  readonly endorsements: readonly string[]
   readonly embed: EmbedFunction | undefined
   readonly messageLog: ((line: MessageLogLine) => void) | undefined
   readonly tunables: Tunables
@@ -116,11 +132,14 @@ const KNOWN: ReadonlySet<string> = new Set<keyof PeerOptions>([
   'announce',
   'bootstrap',
   'directories',
+  'relay',
+  'gate',
   'preSharedKey',
   'mdns',
   'folder',
   'journal',
   'description',
+  'endorsements',
   'embed',
   'messageLog',
   'tuning',
@@ -146,16 +165,20 @@ export function readOptions(options: PeerOptions): Settings {
     announce: addresses(options, 'announce'),
     bootstrap: addresses(options, 'bootstrap') ?? [],
     directories: directoriesOf(options.directories),
+    relay: relayOf(options.relay),
+    gate: options.gate === undefined ? preset === 'server' : boolean(options.gate, 'gate'),
     preSharedKey: text(options, 'preSharedKey', 'must be the path of a key file'),
     mdns: boolean(options.mdns, 'mdns'),
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
     journal: options.journal === false ? false : text(options, 'journal', 'must be the path of a folder, or false'),
     description: text(options, 'description') ?? '',
+    endorsements: texts(options.endorsements, 'endorsements', 16),
     embed: callback<EmbedFunction>(options.embed, 'embed'),
     messageLog: callback<(line: MessageLogLine) => void>(options.messageLog, 'messageLog'),
     tunables: tunablesOf(options.tuning),
   }
-  if (preset === 'server' && !settings.trust) {
+  const { allow, org, pins } = settings.trust ?? {}
+  if (preset === 'server' && !(allow ?? org ?? pins)) {
     refuse(
       'trust',
       'is missing: the server preset admits only whom you name',
@@ -169,7 +192,21 @@ export function readOptions(options: PeerOptions): Settings {
       'Give policy: "./policy.yaml", or policy: { serve: [{ principal: "*", capability: "*" }] } to allow everything to all who are admitted.',
     )
   }
+  if (settings.listen.length === 0 && settings.relay.via.length === 0) {
+    refuse(
+      'listen',
+      'must name at least one address: without a relay nobody could call this peer',
+      'Or give relay: { via: […] }.',
+    )
+  }
   if (preset === 'local') {
+    if (settings.relay.via.length > 0 || settings.relay.server) {
+      refuse(
+        'relay',
+        'reaches beyond this machine, and the local preset stays on it',
+        'Use preset: "server" (with trust).',
+      )
+    }
     for (const address of settings.listen) {
       if (!/^\/(ip4\/127\.|ip6\/::1\/|memory\/)/.test(address)) {
         refuse(
@@ -201,6 +238,14 @@ function text(
   if (value === undefined) return undefined
   if (typeof value !== 'string' || (value === '' && field !== 'description')) refuse(field, demand)
   return value as string
+}
+
+function texts(value: unknown, field: string, most: number): readonly string[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value) || value.length > most || !value.every((one) => typeof one === 'string')) {
+    refuse(field, `must be a list of at most ${most} texts`)
+  }
+  return value as readonly string[]
 }
 
 function boolean(value: unknown, field: string): boolean {
@@ -237,17 +282,21 @@ function addresses(options: PeerOptions, field: 'listen' | 'announce' | 'bootstr
       })
     }
   }
-  if (field === 'listen' && (value as unknown[]).length === 0) refuse(field, 'must name at least one address')
   return value as string[]
 }
 
 function trustOf(value: unknown): TrustOptions | undefined {
   if (value === undefined) return undefined
   if (typeof value !== 'object' || value === null) refuse('trust', 'must be an object with allow, org or pins')
-  const { allow, pins, org, ...rest } = value as TrustOptions & Record<string, unknown>
+  const { allow, pins, org, endorsers, ...rest } = value as TrustOptions & Record<string, unknown>
   const other = Object.keys(rest)[0]
-  if (other !== undefined) refuse(`trust.${other}`, 'is not an option; known are allow, org and pins')
-  if (allow === undefined && pins === undefined && org === undefined) refuse('trust', 'must name allow, org or pins')
+  if (other !== undefined) refuse(`trust.${other}`, 'is not an option; known are allow, org, pins and endorsers')
+  if (allow === undefined && pins === undefined && org === undefined && endorsers === undefined) {
+    refuse('trust', 'must name allow, org, pins or endorsers')
+  }
+  texts(endorsers, 'trust.endorsers', 64).forEach((one, index) => {
+    checkName('agent_id', one, `trust.endorsers[${index}]`)
+  })
   if (allow !== undefined && (typeof allow !== 'string' || allow === '') && !Array.isArray(allow)) {
     refuse('trust.allow', 'must be a path or a list')
   }

@@ -46,6 +46,7 @@ import {
 } from './checks.ts'
 import type { ContextRef } from './context/store.ts'
 import { targetOf } from './dynamic-target.ts'
+import { checkEndorsements, type EndorseOptions } from './endorsing.ts'
 import { delegationsOf } from './lending.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { makeRequest, parseDeclared } from './make-request.ts'
@@ -132,6 +133,7 @@ class AgentPeer implements Peer {
   }
 
   async #start(): Promise<this> {
+    checkEndorsements(this.#settings, this.#seams.clock.now())
     const opened = await this.#seams.open(this.#settings, (text) => this.#telemetry.emit('peer.notice', { text }))
     const telemetry = this.#telemetry
     const { policy: rules, tunables } = this.#settings
@@ -203,6 +205,10 @@ class AgentPeer implements Peer {
   ): ContextRef {
     checkOffer(agents, ttlMs, this.#settings.tunables.contextLifeMs)
     return this.#running().contexts.store.offer(data, { agents, ttlMs })
+  }
+
+  endorse(agentId: string, capability: string, options?: EndorseOptions): string {
+    return this.#running().endorsing.endorse(checkName('agent_id', agentId, 'agentId'), capability, options)
   }
 
   delegate(options: DelegateOptions): Delegation {

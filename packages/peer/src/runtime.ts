@@ -24,6 +24,7 @@ import { createOutbox, type Outbox } from './delivery/outbox.ts'
 import { createDirectory, type Directory } from './directory/directory.ts'
 import { createPresenceBeacon, type PresenceBeacon } from './directory/presence.ts'
 import { createSources } from './directory/sources/sources.ts'
+import { createEndorsing, type Endorsing } from './endorsing.ts'
 import { createForwarding, type Forwarding } from './forwarding/forwarding.ts'
 import { createIdentityRuntime, type IdentityRuntime } from './identity-runtime.ts'
 import { joinWays } from './join-ways.ts'
@@ -34,6 +35,7 @@ import { linkEvents } from './link-events.ts'
 import { createOwnManifest } from './manifest/own-manifest.ts'
 import { detached } from './network/detached.ts'
 import type { Network } from './network/network.ts'
+import { networkEvents } from './network-events.ts'
 import type { Settings } from './options.ts'
 import type { Outside } from './outside.ts'
 import { ownState } from './own-state.ts'
@@ -78,6 +80,7 @@ export interface Runtime {
   readonly policy: RunningPolicy
   readonly identity: IdentityRuntime
   readonly rotation: Rotation
+  readonly endorsing: Endorsing
   start(): Promise<void>
   stop(options: { drainMs: number; hurry: AbortSignal }): Promise<void>
   /** A capability was added after the start. */
@@ -272,18 +275,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   for (const { contract, handler } of provided.values()) server.provide(contract, handler)
 
   const intents = createIntents({ embed: settings.embed, clock, tunables, telemetry })
-  const router = createRouter({
-    agentId,
-    directory,
-    measurements,
-    breaker,
-    intents,
-    endorsers: () => [],
-    policy: policy.call,
-    clock,
-    random,
-    tunables,
-  })
+  const endorsing = createEndorsing(settings, seams, opened, identity.revocations.revoked)
+  const { endorsers } = endorsing
+  const known = { agentId, directory, measurements, breaker, intents, endorsers, policy: policy.call }
+  const router = createRouter({ ...known, ...common })
   const caller = createCaller({
     links,
     outbox,
@@ -370,6 +365,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     tunables,
     epoch,
     contracts: () => server.contracts(),
+    endorsements: settings.endorsements,
   })
   const beacon: PresenceBeacon = createPresenceBeacon({
     agentId,
@@ -399,7 +395,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   const swept = [dedup, taskProvider, tasks, storedEvents, contexts.store]
   const stopSweeping = sweepEvery(clock, tunables.presenceMs, swept)
-  let [withdraw, stopping] = [(): void => undefined, false]
+  let [withdraw, readdressed, stopping] = [(): void => undefined, (): void => undefined, false]
 
   return {
     network,
@@ -416,6 +412,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     policy,
     identity,
     rotation,
+    endorsing,
 
     async start() {
       await sources.open()
@@ -423,7 +420,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await identity.restore()
       await taskProvider.start()
       await storedEvents.load()
-      network.observe({})
+      network.observe(networkEvents({ network, links, telemetry, readdressed: () => readdressed() }))
       links.start()
       streaming.start()
       await network.start()
@@ -433,6 +430,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       identity.start()
       rotation.start()
       sources.registrar.start()
+      readdressed = () => {
+        sources.registrar.changed()
+        void beacon.announce()
+      }
       withdraw = opened.announce(network.addresses())
       const absent = (way: string): void => void (stopping || reconnector.begin(way, false))
       await joinWays({ settings, opened, network, join: joinThrough, absent })

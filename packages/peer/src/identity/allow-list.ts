@@ -73,6 +73,8 @@ function allowing(agents: () => ReadonlyMap<string, Listed>, description: string
     },
     known: (agentId) => agents().get(agentId)?.fingerprint,
     membership: (agentId) => agents().get(agentId)?.membership,
+    // A key that is not listed may be the next one of an agent that is: only its certificate tells, in the handshake.
+    standing: (key) => ([...agents().values()].some((one) => one.fingerprint === key) ? 'admitted' : 'unknown'),
     describe: () => `admitted: ${description}`,
   }
 }

@@ -40,6 +40,7 @@ export function pinning(store: PinStore, options: { report: (text: string) => vo
       options.report(`pinned ${agentId} at ${address} to key ${fingerprint}`)
     },
     known: (agentId) => pins.get(agentId),
+    standing: (fingerprint) => ([...pins.values()].includes(fingerprint) ? 'admitted' : 'unknown'),
     describe: () => 'admitted: agents whose key was pinned when this one first dialled them',
   }
 }

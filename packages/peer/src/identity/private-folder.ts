@@ -83,10 +83,11 @@ export function openPrivateFolder(path: string, agentId: string): PrivateFolder 
   }
 }
 
-/** Whether a multiaddr is of the loopback range. */
+/** Whether a multiaddr is of the loopback range. What comes through a relay there may have come from anywhere. */
 export function isLoopback(address: string | undefined): boolean {
   return (
     address !== undefined &&
+    !address.includes('/p2p-circuit') &&
     /^\/(ip4\/127\.|ip6\/::1\/|ip6zone\/[^/]+\/ip6\/::1\/|unix\/|dns[46]?\/localhost\/)/.test(address)
   )
 }

@@ -22,6 +22,12 @@ export type Judgement =
   | { readonly admitted: true }
   | { readonly admitted: false; readonly code: 'NOT_ALLOWED' | 'IDENTITY_MISMATCH'; readonly reason: string }
 
+/**
+ * What the key at the other end of a fresh connection says, before any handshake. `stranger`: certainly nobody who would be
+ * admitted. `unknown`: only a handshake tells, as where a certificate in it may admit a key that was never seen.
+ */
+export type Standing = 'admitted' | 'unknown' | 'stranger'
+
 /** Which keys speak for which agent ids. One agent id has one key, in every mode. */
 export interface Trust {
   /** Decides at once, and changes nothing. */
@@ -36,6 +42,8 @@ export interface Trust {
   restore?(memory: TrustMemory): Promise<void>
   /** Whether that raw key may revoke the key of any agent: it is an organisation's. */
   mayRevoke?(signer: Uint8Array): boolean
+  /** What the fingerprint of an instance key says by itself; absent: nothing, so `unknown`. */
+  standing?(fingerprint: string): Standing
   /** One sentence for the operator: who is admitted. */
   describe(): string
 }
@@ -65,6 +73,7 @@ export function nobody(): Trust {
   return {
     judge: ({ agentId }) => notAllowed(`${agentId} is not admitted: no trust is configured`),
     known: () => undefined,
+    standing: () => 'stranger',
     describe: () => 'nobody is admitted: no trust is configured',
   }
 }
@@ -103,6 +112,10 @@ export function anyOf(modes: readonly Trust[]): Trust {
       for (const mode of modes) await mode.restore?.(memory)
     },
     mayRevoke: (signer) => modes.some((mode) => mode.mayRevoke?.(signer) === true),
+    standing(fingerprint) {
+      const said = modes.map((mode) => mode.standing?.(fingerprint) ?? 'unknown')
+      return said.find((one) => one === 'admitted') ?? said.find((one) => one === 'unknown') ?? 'stranger'
+    },
     describe: () => modes.map((mode) => mode.describe()).join('; '),
   }
 }

@@ -36,6 +36,10 @@ export interface Links {
    * Calls for one target share one dial, which goes on when one of them gives up.
    */
   connect(target: LinkTarget, signal?: AbortSignal): Promise<Link>
+  /** Whether any link to that peer is left. */
+  linked(peerId: string): boolean
+  /** There is a direct connection to a peer now: a link that goes through a relay moves over to it. */
+  direct(peerId: string): void
   /** Gives back places that connections without a link hold, when these run short. */
   relieve(): void
   /** Takes part in accepting links from now on. */
@@ -70,6 +74,10 @@ export interface LinksOptions {
   /** Bound pending handshakes per address too. */
   readonly perAddress: boolean
 }
+
+/** A move to a direct connection that does not succeed is tried again, ms. */
+const MOVE_AGAIN_MS = 1000
+const MOVE_ATTEMPTS = 5
 
 export function createLinks(options: LinksOptions): Links {
   return new LinkTable(options)
@@ -194,14 +202,31 @@ class LinkTable implements Links {
     return false
   }
 
-  #linked(peerId: string): boolean {
+  linked(peerId: string): boolean {
     for (const link of this.all()) if (link.remote.peerId === peerId) return true
     return false
   }
 
+  direct(peerId: string): void {
+    // One of the two does it, and the rule for two links lets the newer one win: the lower peer id has dialled it.
+    if (this.#options.network.peerId < peerId) this.#move(peerId, MOVE_ATTEMPTS)
+  }
+
+  /** The relayed link may itself still be in its handshake. */
+  #move(peerId: string, attempts: number): void {
+    const { clock } = this.#options
+    if (this.#stopped || attempts === 0) return
+    const again = () => void clock.after(MOVE_AGAIN_MS, () => this.#move(peerId, attempts - 1))
+    const link = [...this.all()].find(({ remote, state }) => remote.peerId === peerId && state === 'open')
+    if (link === undefined) again()
+    else if (link.remote.address.includes('/p2p-circuit')) {
+      this.#dial({ agentId: link.remote.agentId, peerId, addresses: [] }).catch(again)
+    }
+  }
+
   /** Closes connections that serve no link when places run short. */
   relieve(): void {
-    this.#options.network.relieve((peerId) => this.#linked(peerId))
+    this.#options.network.relieve((peerId) => this.linked(peerId))
   }
 
   /** Refuses a channel before its handshake has begun. */
@@ -254,7 +279,7 @@ class LinkTable implements Links {
           if (
             strange &&
             channel.direction === 'inbound' &&
-            !this.#linked(channel.remotePeer) &&
+            !this.linked(channel.remotePeer) &&
             !this.#shaking(channel.remotePeer)
           ) {
             void network.hangUp(channel.remotePeer).catch(() => undefined)

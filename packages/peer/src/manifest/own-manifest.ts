@@ -30,8 +30,10 @@ export function createOwnManifest(options: {
   readonly tunables: Tunables
   readonly epoch: number
   contracts(): readonly Capability[]
+  /** What others have signed about this agent, base64url. */
+  readonly endorsements?: readonly string[]
 }): OwnManifest {
-  const { agentId, network, description, key, own, clock, tunables, epoch, contracts } = options
+  const { agentId, network, description, key, own, clock, tunables, epoch, contracts, endorsements = [] } = options
   // Begins at the epoch, which is higher than in any life before.
   let serial = epoch
   let document: SignedDocument
@@ -49,6 +51,7 @@ export function createOwnManifest(options: {
         expires_at: now + tunables.manifestLifeMs,
         description,
         capabilities: contracts().map(describeCapability),
+        ...(endorsements.length === 0 ? {} : { endorsements }),
       },
       own().key,
     )

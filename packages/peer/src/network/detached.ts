@@ -55,6 +55,10 @@ export function detached(network: Network, outside: <T>(run: () => T) => T): Net
       network.observe({
         connected: (peerId) => outside(() => events.connected?.(peerId)),
         disconnected: (peerId) => outside(() => events.disconnected?.(peerId)),
+        readdressed: () => outside(() => events.readdressed?.()),
+        relayed: (slot) => outside(() => events.relayed?.(slot)),
+        linked: (peerId) => events.linked?.(peerId) ?? false,
+        direct: (peerId) => outside(() => events.direct?.(peerId)),
         routable: () => outside(() => events.routable?.()),
       }),
   }

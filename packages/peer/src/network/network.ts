@@ -96,6 +96,14 @@ export interface NetworkEvents {
   connected?(peerId: string): void
   /** The last transport connection to that peer is gone. */
   disconnected?(peerId: string): void
+  /** The addresses of this peer have changed. */
+  readdressed?(): void
+  /** A slot at a relay was gained, or (without addresses) lost; `retryMs`: when it is asked for again. */
+  relayed?(slot: { relay: string; addresses: readonly string[]; reason?: string; retryMs?: number }): void
+  /** There is a direct connection now to a peer that was connected through a relay. */
+  direct?(peerId: string): void
+  /** Asked, not told: whether there is a link to that peer, so that its connection is worth keeping. */
+  linked?(peerId: string): boolean
   /** The DHT has gained a peer: announcements that reached nobody are worth repeating. */
   routable?(): void
 }

@@ -31,6 +31,10 @@ export interface EventMap {
   'link.probe': { agentId: string; linkId: string; unanswered: number }
   /** A clock that is too far off to be followed: calls over that link will be refused as expired or from the future. */
   'link.clock': { agentId: string; linkId: string; offsetMs: number }
+  /** There is a slot at that relay: this peer can be called at these addresses. */
+  'relay.reserved': { relay: string; addresses: readonly string[] }
+  /** There is none, or no longer; it is asked for again. `reachable`: whether this peer has any other address. */
+  'relay.lost': { relay: string; reason: string; retryInMs: number; reachable: boolean }
   'link.reconnect': { agentId: string; inMs: number; failures: number }
   'handshake.refused': {
     code: string

@@ -154,6 +154,8 @@ describe('threat: DHT fill', () => {
       privateKey: keyFromSeed(randomBytes(32)),
       listen: [multiaddr('/ip4/127.0.0.1/tcp/0')],
       announce: [],
+      via: [],
+      linked: () => false,
       score: createGossipScore(),
       nativeCrypto: undefined,
       onFound: () => undefined,

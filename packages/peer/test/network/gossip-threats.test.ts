@@ -45,6 +45,8 @@ async function scene() {
     privateKey: keyFromSeed(settings.privateKey),
     listen,
     announce: [],
+    via: [],
+    linked: () => false,
     score,
     nativeCrypto: undefined,
     onFound: () => undefined,

@@ -1,6 +1,6 @@
 import { HermesError } from '@hermes-peer/protocol'
 import { peerIdFromString } from '@libp2p/peer-id'
-import { CODE_IP4, CODE_IP6, CODE_P2P, type Multiaddr, multiaddr } from '@multiformats/multiaddr'
+import { CODE_IP4, CODE_IP6, CODE_P2P, CODE_P2P_CIRCUIT, type Multiaddr, multiaddr } from '@multiformats/multiaddr'
 
 /** Parses a multiaddr; throws `INVALID_ADDRESS` that names field and text. */
 export function parseAddress(text: string, field: string): Multiaddr {
@@ -8,6 +8,19 @@ export function parseAddress(text: string, field: string): Multiaddr {
   if (address !== undefined) return address
   throw new HermesError('INVALID_ADDRESS', {
     message: `${field}: ${JSON.stringify(text)} is not a multiaddr`,
+    details: { field, address: text },
+  })
+}
+
+/** Parses the multiaddr of a relay; throws `INVALID_ADDRESS` when it does not end in the peer id of that relay. */
+export function parseRelay(text: string, field: string): Multiaddr {
+  const address = parseAddress(text, field)
+  if (peerIdIn(address) !== undefined && !address.getComponents().some(({ code }) => code === CODE_P2P_CIRCUIT)) {
+    return address
+  }
+  throw new HermesError('INVALID_ADDRESS', {
+    message: `${field}: ${JSON.stringify(text)} does not end in /p2p/<peer id of the relay>`,
+    hint: 'Take it from the addresses that the relay says when it starts.',
     details: { field, address: text },
   })
 }

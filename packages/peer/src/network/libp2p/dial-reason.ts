@@ -3,7 +3,7 @@ import { HermesError } from '@hermes-peer/protocol'
 /** One address that was tried, and why it did not work. */
 export interface Tried {
   readonly address: string
-  /** `refused`, `timeout`, `wrong peer`, `unsupported`, `denied`, `not tried`, or the text of the error. */
+  /** `refused`, `timeout`, `wrong peer`, `unsupported`, `denied`, `not admitted here`, `not tried`, or the text of the error. */
   readonly reason: string
 }
 
@@ -26,9 +26,9 @@ const BY_NAME: Readonly<Record<string, string>> = {
   UnexpectedPeerError: 'wrong peer',
   TransportUnavailableError: 'unsupported',
   UnsupportedProtocolError: 'unsupported',
-  DialDeniedError: 'denied',
+  DialDeniedError: 'not admitted here',
   ConnectionDeniedError: 'denied',
-  ConnectionInterceptedError: 'denied',
+  ConnectionInterceptedError: 'not admitted here',
   ConnectionClosedError: 'denied',
   MuxerClosedError: 'denied',
   StreamResetError: 'denied',

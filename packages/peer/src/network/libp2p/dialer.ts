@@ -6,6 +6,7 @@ import type { DialTarget } from '../network.ts'
 import { checkPeerId, parseAddress, peerIdIn, tryParse, withPeerId } from './addresses.ts'
 import { type Tried, unreachable } from './dial-reason.ts'
 import { raceAddresses } from './race.ts'
+import { isRelayed } from './relay/relayed.ts'
 import { untilAborted } from './signals.ts'
 
 /** Addresses tried of one target; a directory answer may hold any number, the rest is left out. */
@@ -75,7 +76,9 @@ class RacingDialer implements Dialer {
       }
     }
     const name = peerId ?? texts[0] ?? 'a target without peer id and address'
-    return { peerId, addresses: [...addresses.values()], tried, name }
+    // A relay is slower than the peer itself, and has limits.
+    const ordered = [...addresses.values()].toSorted((a, b) => Number(isRelayed(a)) - Number(isRelayed(b)))
+    return { peerId, addresses: ordered, tried, name }
   }
 
   async dial(route: Route, signal: AbortSignal): Promise<Connection> {

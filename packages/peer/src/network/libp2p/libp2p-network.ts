@@ -3,7 +3,7 @@ import { HermesError } from '@hermes-peer/protocol'
 import type { PeerInfo, PrivateKey } from '@libp2p/interface'
 import { peerIdFromPrivateKey } from '@libp2p/peer-id'
 import type { Channel, DialTarget, FoundPeer, Gossip, Network, NetworkEvents, Verdict } from '../network.ts'
-import { parseAddress } from './addresses.ts'
+import { parseAddress, parseRelay } from './addresses.ts'
 import { createTopics, type Topics } from './gossip.ts'
 import { createGossipScore, type GossipScore } from './gossip-score.ts'
 import { keyFromSeed } from './identity.ts'
@@ -130,6 +130,7 @@ class Libp2pNetwork implements Network {
     const settings = this.#settings
     const listen = settings.listen.map((text, index) => parseAddress(text, `listen[${index}]`))
     const announce = settings.announce.map((text, index) => parseAddress(text, `announce[${index}]`))
+    const via = settings.via.map((text, index) => parseRelay(text, `relay.via[${index}]`))
     // The same port can be listened on again only once it has been let go.
     await this.#stopping?.catch(() => undefined)
     const node = await createNode({
@@ -137,6 +138,8 @@ class Libp2pNetwork implements Network {
       privateKey: this.#key,
       listen,
       announce,
+      via,
+      linked: (peerId) => this.#events.linked?.(peerId) ?? false,
       score: this.#score,
       nativeCrypto: await loadNativeCrypto(),
       onFound: (peer: PeerInfo) => this.#run?.found(peer),

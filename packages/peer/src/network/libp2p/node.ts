@@ -14,12 +14,16 @@ import { DEFAULTS, STREAM_WINDOW_BYTES } from '../../defaults.ts'
 import type { RecordJudge } from '../records.ts'
 import { usableAddresses, withPeerId } from './addresses.ts'
 import { createDhtLimits } from './dht-limits.ts'
+import { createGate, type Gate } from './gate.ts'
 import { gossipOptions } from './gossip.ts'
 import type { GossipScore } from './gossip-score.ts'
 import { stopWithTimers } from './late-timers.ts'
 import { mdnsDiscovery, type OnFound } from './local-discovery.ts'
 import type { Settings } from './options.ts'
 import { protection } from './private-network.ts'
+import type { RelayComponents } from './relay/components.ts'
+import { isRelayed } from './relay/relayed.ts'
+import { createRelaying, type Relaying } from './relay/relaying.ts'
 import { lazyWindow } from './tuning/lazy-window.ts'
 
 const KiB = 1024
@@ -56,6 +60,8 @@ export interface Node {
   readonly judge: RecordJudge
   /** Dials exactly this address; the connection is then known to libp2p as if it had dialled by itself. */
   dialAddress(address: Multiaddr, signal: AbortSignal): Promise<Connection>
+  readonly relaying: Relaying
+  readonly gate: Gate
   /** Why a dial of that address has not come to an end in time. */
   late(address: Multiaddr): string
   /** Listens on further addresses. */
@@ -69,45 +75,53 @@ export interface NodeOptions {
   privateKey: PrivateKey
   listen: readonly Multiaddr[]
   announce: readonly Multiaddr[]
+  /** Relays to be called through, each with the peer id at its end. */
+  via: readonly Multiaddr[]
+  /** Whether there is a link to that peer. */
+  linked(peerId: string): boolean
   score: GossipScore
   nativeCrypto: ICryptoInterface | undefined
   onFound: OnFound
 }
 
 /** What libp2p gives to a service; only these are asked for. */
-interface Components {
-  transportManager: Transports
-  addressManager: object
-}
-
-interface Transports {
-  dial(address: Multiaddr, options: { signal: AbortSignal }): Promise<Connection>
-  listen(addresses: Multiaddr[]): Promise<void>
-  getListeners(): readonly { getAddrs(): Multiaddr[] }[]
-}
+type Components = RelayComponents
 
 /** A node that is not started yet. */
 export async function createNode(options: NodeOptions): Promise<Node> {
-  const { settings, privateKey, announce, nativeCrypto } = options
+  const { settings, privateKey, announce, via, nativeCrypto } = options
   let components: Components | undefined
   const peerId = peerIdFromPrivateKey(privateKey).toString()
   const limits = createDhtLimits(peerId, settings.records)
+  let relaying: Relaying | undefined
   const listening = () => {
     const bound = (components?.transportManager.getListeners() ?? []).map((listener) => listener.getAddrs())
     return usableAddresses(bound).map((address) => withPeerId(address, peerId))
   }
+  const kad = `/hermes/${settings.networkName}/kad/1.0.0`
+  const gate = createGate(
+    settings.gate && { ...settings.gate, linked: options.linked, participates: kad },
+    () => relaying,
+  )
   const wire = await protection(settings.preSharedKey)
   const libp2p = await createLibp2p({
     start: false,
     privateKey,
     datastore: limits.datastore,
-    connectionGater: { denyInboundEncryptedConnection: (other) => limits.denies(other.toString()) },
     nodeInfo: { name: 'hermes-peer', userAgent: 'hermes-peer' },
     addresses: {
       listen: options.listen.map(String),
       announce: announce.map(String),
       // libp2p leaves out public addresses until a stranger has confirmed them, which nobody here does.
-      announceFilter: (addresses) => (announce.length > 0 ? addresses : listening()),
+      announceFilter: (addresses) => [
+        ...(announce.length > 0 ? addresses : listening()),
+        ...(relaying?.addresses() ?? []).map((address) => withPeerId(address, peerId)),
+      ],
+    },
+    connectionGater: {
+      ...gate.gater,
+      denyInboundEncryptedConnection: (other, connection) =>
+        limits.denies(other.toString()) || (gate.gater.denyInboundEncryptedConnection?.(other, connection) ?? false),
     },
     transports: [tcp()],
     connectionProtector: wire.protector,
@@ -144,9 +158,10 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       identify: identify(),
       ping: ping(),
       dht: kadDHT({
-        protocol: `/hermes/${settings.networkName}/kad/1.0.0`,
-        // Left to itself it stays a client, and drops addresses, wherever there is no public address.
-        clientMode: false,
+        protocol: kad,
+        // Left to itself it stays a client, and drops addresses, wherever there is no public address. Whoever can only be
+        // called through a relay answers no questions of the DHT: that would cost the relay more than it gives others.
+        clientMode: options.listen.length === 0 && via.length > 0,
         peerInfoMapper: passthroughMapper,
         reprovide: REPROVIDE,
         initialQuerySelfInterval: FIRST_SELF_QUERY_MS,
@@ -165,23 +180,42 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       connection.abort(new Error('it floods the DHT'))
     }
   })
+  const dialAddress = async (address: Multiaddr, signal: AbortSignal): Promise<Connection> => {
+    if (isRelayed(address)) await relaying?.ready()
+    const { transportManager } = components as Components
+    const connection = await transportManager.dial(address, { signal }).catch((error: unknown) => {
+      throw wire.explain(error, address.toString())
+    })
+    if (connection.status === 'open') return connection
+    throw new DOMException('the connection was closed while it came up', 'ConnectionClosedError')
+  }
+  relaying = createRelaying({
+    via,
+    server: settings.relay,
+    components: () => components as Components,
+    connections: (id) => libp2p.getConnections(peerIdFromString(id)),
+    dial: dialAddress,
+    admits: (id) => gate.admits(peerIdFromString(id)),
+  })
+  const ways = relaying
   return {
     libp2p,
     dht,
     routingTable: (dht as KadDHT & { routingTable: RoutingTable }).routingTable,
     gossip,
     judge: limits.judge,
-    dialAddress: async (address, signal) => {
-      const { transportManager } = components as Components
-      const connection = await transportManager.dial(address, { signal }).catch((error: unknown) => {
-        throw wire.explain(error, address.toString())
-      })
-      if (connection.status === 'open') return connection
-      throw new DOMException('the connection was closed while it came up', 'ConnectionClosedError')
-    },
+    relaying,
+    gate,
+    dialAddress,
     late: (address) => wire.late(address.toString()),
     listen: async (addresses) => (components as Components).transportManager.listen([...addresses]),
-    stop: () =>
-      stopWithTimers({ stop: async () => libp2p.stop(), addressManager: components?.addressManager ?? {}, gossip }),
+    async stop() {
+      await ways.stop()
+      await stopWithTimers({
+        stop: async () => libp2p.stop(),
+        addressManager: components?.addressManager ?? {},
+        gossip,
+      })
+    },
   }
 }

@@ -3,6 +3,7 @@ import type { Channel, DialTarget } from '../network.ts'
 import { createChannel } from './channel.ts'
 import { reasonOf, unreachable } from './dial-reason.ts'
 import type { Dialer, Route } from './dialer.ts'
+import { directFirst, isRelayed } from './relay/relayed.ts'
 import { deadline } from './signals.ts'
 
 export interface Opener {
@@ -56,8 +57,9 @@ class ChannelOpener implements Opener {
   /** Two dials at the same time leave two connections; both ends choose the one that the lower peer id has dialled. */
   #existing(peerId: string): Connection | undefined {
     const preferred = this.#options.ownPeerId < peerId ? 'outbound' : 'inbound'
-    const open = this.#options.connections(peerId).filter(({ status }) => status === 'open')
-    return open.find(({ direction }) => direction === preferred) ?? open[0]
+    const open = directFirst(this.#options.connections(peerId).filter(({ status }) => status === 'open'))
+    const alike = open.filter(({ remoteAddr }) => isRelayed(remoteAddr) === (open[0] && isRelayed(open[0].remoteAddr)))
+    return alike.find(({ direction }) => direction === preferred) ?? open[0]
   }
 
   /** Undefined when the connection turns out to be gone, which a new dial may make good. */
@@ -81,6 +83,8 @@ class ChannelOpener implements Opener {
       stream = await connection.newStream(protocol, {
         signal,
         maxOutboundStreams: this.#options.maxOutboundStreams(protocol),
+        // A relay bounds bytes and time of what goes through it.
+        runOnLimitedConnection: true,
       })
     } catch (error) {
       throw this.#failed(connection, route, reasonOf(error), error)

@@ -1,6 +1,8 @@
 import { checkName, HermesError } from '@hermes-peer/protocol'
 import { DEFAULTS } from '../../defaults.ts'
 import type { RecordKinds } from '../records.ts'
+import type { GateOptions } from './gate.ts'
+import type { RelayLimits } from './relay/server.ts'
 
 /** How to run a peer's transport over TCP, Noise and yamux. */
 export interface Libp2pNetworkOptions {
@@ -14,6 +16,14 @@ export interface Libp2pNetworkOptions {
   announce?: readonly string[]
   /** The key that all peers of a private network share, 32 bytes; without it nothing on a connection can be read. */
   preSharedKey?: Uint8Array
+  /** Who may connect at all. Default: everybody. */
+  gate?: Omit<GateOptions, 'linked' | 'participates'>
+  relay?: {
+    /** Relays to be called through, each with the peer id at its end; a slot at each is kept. */
+    via?: readonly string[]
+    /** What this peer gives to others as a relay. Default: it is none. */
+    server?: RelayLimits
+  }
   /** Find peers of the same network on the local link by multicast DNS and connect to them. Default false. */
   mdns?: boolean
   /** A dial, from the first address to an open channel, ends after this. Default 2,000 ms. */
@@ -43,6 +53,9 @@ export interface Settings {
   readonly listen: readonly string[]
   readonly announce: readonly string[]
   readonly preSharedKey: Uint8Array | undefined
+  readonly gate: Libp2pNetworkOptions['gate']
+  readonly via: readonly string[]
+  readonly relay: RelayLimits | undefined
   readonly mdns: boolean
   readonly dialTimeoutMs: number
   readonly records: RecordKinds
@@ -91,6 +104,9 @@ export function settingsOf(options: Libp2pNetworkOptions): Settings {
     listen: options.listen ?? ['/ip4/127.0.0.1/tcp/0'],
     announce: options.announce ?? [],
     preSharedKey,
+    gate: options.gate,
+    via: options.relay?.via ?? [],
+    relay: options.relay?.server,
     mdns: options.mdns ?? false,
     dialTimeoutMs: number('dialTimeoutMs', options.dialTimeoutMs ?? DEFAULTS.dialTimeoutMs),
     records: options.records ?? {},

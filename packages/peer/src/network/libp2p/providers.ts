@@ -30,6 +30,8 @@ export interface Providers {
   find(cid: Uint8Array, signal: AbortSignal): AsyncIterable<FoundPeer>
   /** The DHT has gained a peer: what has reached nobody yet is announced again soon. */
   routable(): void
+  /** This peer has other addresses: everything is announced again. */
+  moved(): void
   close(): void
 }
 
@@ -138,6 +140,11 @@ class DhtProviders implements Providers {
   routable(): void {
     this.#waitMs = REPEAT_AFTER_MS
     this.#repeatLater()
+  }
+
+  moved(): void {
+    for (const entry of this.#announced.values()) entry.reached = 0
+    this.routable()
   }
 
   close(): void {

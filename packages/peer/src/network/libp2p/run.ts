@@ -11,6 +11,7 @@ import type { Node } from './node.ts'
 import { createOpener, type Opener } from './opener.ts'
 import type { Settings } from './options.ts'
 import { createProviders, type Providers } from './providers.ts'
+import { isRelayed } from './relay/relayed.ts'
 import { deadline } from './signals.ts'
 import { startError } from './start-error.ts'
 
@@ -53,7 +54,9 @@ export async function startRun(options: RunOptions): Promise<Run> {
     // Before it listens, so that the first caller finds all of them …
     const early = new Map(options.handlers)
     for (const [protocol, accept] of early) await run.handle(protocol, accept)
+    options.node.gate.watch(options.node.libp2p, run.life)
     await options.node.libp2p.start()
+    await run.relay()
     // … and those that were set meanwhile.
     for (const [protocol, accept] of options.handlers) {
       if (early.get(protocol) !== accept) await run.handle(protocol, accept)
@@ -93,12 +96,17 @@ class NodeRun implements Run {
     })
     this.providers = createProviders({ dht, ownPeerId, hasPeers: () => routingTable.size > 0, life })
     this.records = createDhtRecords({ dht, ownPeerId, judge, life })
+    libp2p.addEventListener('connection:open', ({ detail }) => this.#onOpen(detail))
     libp2p.addEventListener('peer:connect', ({ detail }) => this.#onConnect(detail.toString()))
     libp2p.addEventListener('peer:disconnect', ({ detail }) => this.#onDisconnect(detail.toString()))
     routingTable.addEventListener('peer:add', () => {
       this.providers.routable()
       quietly(() => options.events().routable?.())
     })
+  }
+
+  get life(): AbortSignal {
+    return this.#life.signal
   }
 
   addresses(): string[] {
@@ -124,7 +132,29 @@ class NodeRun implements Run {
           stream.abort(error instanceof Error ? error : new Error(String(error)))
         }
       },
-      { maxInboundStreams: limit, maxOutboundStreams: limit, force: true },
+      { maxInboundStreams: limit, maxOutboundStreams: limit, runOnLimitedConnection: true, force: true },
+    )
+  }
+
+  /** Serves as a relay and asks for slots at others, as the settings say. */
+  async relay(): Promise<void> {
+    const { node, events } = this.#options
+    const changed = () => {
+      this.providers.moved()
+      quietly(() => events().readdressed?.())
+    }
+    await node.relaying.start(
+      {
+        reserved: (relay, addresses) => {
+          changed()
+          quietly(() => events().relayed?.({ relay, addresses }))
+        },
+        lost: (relay, reason, retryMs) => {
+          changed()
+          quietly(() => events().relayed?.({ relay, addresses: [], reason, retryMs }))
+        },
+      },
+      this.#life.signal,
     )
   }
 
@@ -139,8 +169,11 @@ class NodeRun implements Run {
     let over = connections.length - Math.ceil(this.#options.settings.maxConnections * RELIEF_SHARE) + 1
     if (over <= 0) return
     const youngest = Date.now() - IDLE_MS
-    for (const connection of connections.toSorted((a, b) => a.timeline.open - b.timeline.open)) {
-      if (over <= 0 || connection.timeline.open > youngest) return
+    const { gate } = this.#options.node
+    const worth = ({ remotePeer }: Connection) => gate.worth(remotePeer)
+    for (const connection of connections.toSorted((a, b) => worth(a) - worth(b) || a.timeline.open - b.timeline.open)) {
+      if (over <= 0) return
+      if (connection.timeline.open > youngest) continue
       if (keep(connection.remotePeer.toString())) continue
       connection.abort(new Error('its place is needed'))
       over--
@@ -176,6 +209,15 @@ class NodeRun implements Run {
     if (this.#connected.has(peerId)) return
     this.#connected.add(peerId)
     quietly(() => this.#options.events().connected?.(peerId))
+  }
+
+  /** Tells of a direct connection to a peer that was reached through a relay so far. */
+  #onOpen({ remotePeer, remoteAddr }: Connection): void {
+    const peerId = remotePeer.toString()
+    const relayed = () => this.#connections(peerId).some((other) => isRelayed(other.remoteAddr))
+    if (isRelayed(remoteAddr) || !relayed()) return
+    // It counts among the connections only after this event.
+    setImmediate(() => quietly(() => this.#options.events().direct?.(peerId)))
   }
 
   #onDisconnect(peerId: string): void {
