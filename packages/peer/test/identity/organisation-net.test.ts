@@ -91,24 +91,44 @@ describe('agents of an organisation', () => {
   })
 })
 
+describe('policy over an organisation', () => {
+  it('judges by team and roles of the certificates, of who is linked and of who is known by hops alone', async () => {
+    const { net, peer, seconds } = scene((agentId) =>
+      agentId === 'guest' ? { certificates: [certificateOf('guest', { roles: [] })] } : undefined,
+    )
+    const policy = { version: 1, serve: [{ effect: 'allow', principal: 'role:reader', capability: 'work' }] } as const
+    await peer('p', { policy })
+    const f = await net.peer('f')
+    f.provide(work, (_, ctx) => ctx.forward('p') as never)
+    const [reader, guest] = [await peer('reader'), await peer('guest')]
+    await seconds(5)
+    for (const agent of ['p', 'f']) {
+      expect(await net.until(reader.call(work, 'x', { agent })), agent).toBe('x by p')
+      await expect(net.until(guest.call(work, 'x', { agent })), agent).rejects.toMatchObject({ code: 'POLICY_DENIED' })
+    }
+  })
+})
+
 describe('threat: stolen key', () => {
   const TEN = Array.from({ length: 10 }, (_, index) => `p${index}`)
 
-  /** Ten peers that have all heard of each other, linked in part. */
-  async function ten() {
+  const SOME = ['p3', 'p4', 'p6', 'p8']
+
+  /** Peers that have all heard of each other, linked in part. */
+  async function crowd(ids: readonly string[]) {
     const all = scene()
     const peers = new Map<string, Peer>()
-    for (const agentId of TEN) peers.set(agentId, await all.peer(agentId))
+    for (const agentId of ids) peers.set(agentId, await all.peer(agentId))
     await all.seconds(25)
-    for (const [index, caller] of TEN.entries()) {
-      const agent = TEN[(index + 3) % 10] as string
+    for (const [index, caller] of ids.entries()) {
+      const agent = ids[(index + 3) % ids.length] as string
       await all.net.until((peers.get(caller) as Peer).call(work, 'x', { agent }))
     }
     return { ...all, peers }
   }
 
   it('a revoked key is refused within 5 s at every peer of 10, and stays refused after their restart', async () => {
-    const { net, peers, peer, of, seconds } = await ten()
+    const { net, peers, peer, of, seconds } = await crowd(TEN)
     const thief = 'p3'
     const fingerprint = keyNamed(thief).publicKey.fingerprint
     const linked = TEN.filter((id) => of(id, 'link.up').some(({ agentId }) => agentId === thief))
@@ -138,26 +158,26 @@ describe('threat: stolen key', () => {
   })
 
   it('whoever was away hears of it with the first link', async () => {
-    const { net, peers, peer, of, seconds } = await ten()
+    const { net, peers, peer, of, seconds } = await crowd(SOME)
     await net.crash('p6')
     const fingerprint = keyNamed('p3').publicKey.fingerprint
     const fields = { network: 'default', agent_id: 'p3', key: fingerprint, serial: 1, reason: 'lost' }
     await net.until((peers.get('p8') as Peer).revoke(toFile(signRevocation(fields, keyNamed('p3')))))
     await seconds(5)
-    await peer('p6')
+    await peer('p6', { bootstrap: peers.get('p8')?.addresses ?? [] })
     await seconds(5)
     expect(of('p6', 'identity.revoked')).toMatchObject([{ agentId: 'p3', fingerprint }])
   })
 
   it('the agent goes on under its next key when that of an instance is revoked', async () => {
-    const { net, peers, of, seconds } = await ten()
+    const { net, peers, of, seconds } = await crowd(SOME)
     const p3 = peers.get('p3') as Peer
     const { fingerprint: second } = await net.until(p3.rotate())
     await net.until(p3.rotate())
     await seconds(2)
     await net.until(p3.revoke({ key: second, reason: 'a test of the alarm' }))
     await seconds(15)
-    for (const id of TEN.filter((one) => one !== 'p3')) {
+    for (const id of SOME.filter((one) => one !== 'p3')) {
       expect(of(id, 'identity.revoked'), id).toMatchObject([{ agentId: 'p3', fingerprint: second }])
       expect(await net.until((peers.get(id) as Peer).call(work, 'y', { agent: 'p3' })), id).toBe('y by p3')
     }
@@ -165,7 +185,7 @@ describe('threat: stolen key', () => {
   })
 
   it('nobody but the agent and the organisation can revoke its key', async () => {
-    const { net, peers, of, seconds } = await ten()
+    const { net, peers, of, seconds } = await crowd(SOME)
     const fingerprint = keyNamed('p3').publicKey.fingerprint
     const fields = { network: 'default', agent_id: 'p3', key: fingerprint, serial: 1, reason: 'spite' }
     for (const signer of ['p4', 'ghost']) {
@@ -174,7 +194,7 @@ describe('threat: stolen key', () => {
       await expect(revoking).rejects.toMatchObject({ code: 'NOT_ALLOWED' })
     }
     await seconds(5)
-    for (const id of TEN) expect(of(id, 'identity.revoked')).toEqual([])
+    for (const id of SOME) expect(of(id, 'identity.revoked')).toEqual([])
   })
 })
 

@@ -42,7 +42,17 @@ async function start(agentId: string, certificate: string, more: Partial<Paramet
   const org = join(certificate, '../acme.key.pub')
   const everyone = { principal: '*', capability: '*' }
   const policy = { serve: [everyone], call: [everyone] }
-  const peer = createPeer({ agentId, network: 'acme', preset: 'server', certificate, trust: { org }, policy, ...more })
+  const tuning = { retiredLinkMs: 300, presenceMs: 1000 }
+  const peer = createPeer({
+    tuning,
+    agentId,
+    network: 'acme',
+    preset: 'server',
+    certificate,
+    trust: { org },
+    policy,
+    ...more,
+  })
   const events = eventsOf(peer)
   peer.provide(work, async (n) => n)
   await peer.start()
