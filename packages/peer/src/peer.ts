@@ -47,6 +47,7 @@ import {
 import type { ContextRef } from './context/store.ts'
 import { targetOf } from './dynamic-target.ts'
 import { checkEndorsements, type EndorseOptions } from './endorsing.ts'
+import type { Revoked } from './identity/revocations.ts'
 import { delegationsOf } from './lending.ts'
 import { createListeners, type Listeners } from './listeners.ts'
 import { makeRequest, parseDeclared } from './make-request.ts'
@@ -139,7 +140,8 @@ class AgentPeer implements Peer {
     const { policy: rules, tunables } = this.#settings
     const { clock } = this.#seams
     const { trust } = opened
-    const delegations = delegationsOf(this.#settings, this.#seams, opened)
+    const revoked: Revoked = (...whose) => this.#runtime?.identity.revocations.revoked(...whose)
+    const delegations = delegationsOf(this.#settings, this.#seams, opened, revoked)
     const policy = await openPolicy({ policy: rules, trust, delegations, clock, telemetry, tunables })
     const runtime = createRuntime({
       settings: this.#settings,

@@ -210,3 +210,15 @@ describe('delegate()', () => {
     }
   })
 })
+
+describe('a revoked key', () => {
+  it('lends nothing any more, what it has lent before included', async () => {
+    const { net, peer, failure, until, of } = await agents({ bank: undefined, b: undefined, a: undefined })
+    const delegation = peer('a').delegate({ to: 'b', capabilities: ['pay'] })
+    const ask = () => peer('b').call(pay, { amount: 1 }, { agent: 'bank', delegation })
+    expect(await net.until(ask())).toEqual({ by: 'bank' })
+    await net.until(peer('a').revoke({ key: peer('a').fingerprint, reason: 'lost' }))
+    await until(() => of('bank', 'link.down').some(({ agentId }) => agentId === 'a'), 'the bank has heard of it')
+    expect((await failure(ask())).code).toBe('DELEGATION_REFUSED')
+  })
+})
