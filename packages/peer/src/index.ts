@@ -48,6 +48,7 @@ export type { ContextRef } from './context/store.ts'
 export { createPeer, createPeerWith } from './create-peer.ts'
 export { DEFAULTS, type Tunables } from './defaults.ts'
 export type { SendFilter } from './delivery/outbox.ts'
+export { type RecordKindsOptions, recordKinds } from './directory/records.ts'
 export { dhtDirectory } from './directory/sources/dht.ts'
 export { type MemoryDirectory, memoryDirectory } from './directory/sources/memory.ts'
 export { type RedisDirectoryOptions, redisDirectory } from './directory/sources/redis.ts'
@@ -96,6 +97,14 @@ export type {
   NetworkEvents,
   Verdict,
 } from './network/network.ts'
+export {
+  type CheckedRecord,
+  createRecordJudge,
+  type RecordJudge,
+  type RecordJudgeOptions,
+  type RecordKind,
+  type RecordKinds,
+} from './network/records.ts'
 export type { PeerOptions, Settings, TrustOptions } from './options.ts'
 export type { DelegateOptions, Delegation } from './policy/delegations.ts'
 export type { CallRule, PolicyDocument, ServeRule } from './policy/document.ts'

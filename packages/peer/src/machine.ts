@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { HermesError, type SigningKey, STREAM_PROTOCOL } from '@hermes-peer/protocol'
 import { type Clock, systemClock } from './clock.ts'
+import { recordKinds } from './directory/records.ts'
 import { allowList, allowListFile } from './identity/allow-list.ts'
 import { fileEpochStore } from './identity/epoch.ts'
 import { createKeyCheck, type KeyCheck } from './identity/key-check.ts'
@@ -59,6 +60,12 @@ export function machineSeams(): Seams {
           ...(preSharedKey ? { preSharedKey } : {}),
           mdns: settings.mdns,
           dialTimeoutMs: settings.tunables.dialTimeoutMs,
+          records: recordKinds({
+            networkName: settings.network,
+            mostLifeMs: settings.tunables.manifestLifeMs,
+            toleranceMs: settings.tunables.maxClockOffsetMs,
+            now: () => clock.now(),
+          }),
           limits: {
             maxConnections: settings.tunables.maxConnections,
             pendingHandshakes: settings.tunables.pendingHandshakes,

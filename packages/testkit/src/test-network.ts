@@ -16,6 +16,7 @@ import {
   createKeyCheck,
   createMemoryJournal,
   createPeerWith,
+  DEFAULTS,
   type EpochStore,
   type KeyCheck,
   memoryEpochStore,
@@ -23,6 +24,7 @@ import {
   type Peer,
   type PeerOptions,
   type RotationSeam,
+  recordKinds,
   type SendFilter,
 } from 'hermes-peer'
 import type { Duration } from './clock/duration.ts'
@@ -183,7 +185,13 @@ class MemoryTestNetwork implements TestNetwork {
     const sendFilter = this.#options.sendFilter?.(agentId)
     const first = [...this.#lives.values()].find(({ peer }) => peer.addresses.length > 0)?.peer.addresses[0]
     const { listen } = options
-    const network = this.#world.network({ peerId: this.peerId(agentId), ...(listen ? { listen } : {}) })
+    const records = recordKinds({
+      networkName: options.network ?? 'default',
+      mostLifeMs: DEFAULTS.manifestLifeMs,
+      toleranceMs: DEFAULTS.maxClockOffsetMs,
+      now: () => clock.now(),
+    })
+    const network = this.#world.network({ peerId: this.peerId(agentId), records, ...(listen ? { listen } : {}) })
     const keys: KeyCheck = (raw) => this.#own.get(toHex(raw)) ?? this.#checkForeign(raw)
     const own: TestOpened = this.#options.opened?.(agentId, { clock, keys }) ?? { agentSigner: key }
     const nodes = [this.peerId(agentId)]

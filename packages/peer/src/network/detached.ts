@@ -46,6 +46,8 @@ export function detached(network: Network, outside: <T>(run: () => T) => T): Net
         }),
       }
     },
+    putRecord: (...what) => outside(() => network.putRecord(...what)),
+    getRecord: (...what) => outside(() => network.getRecord(...what)),
     subscribe: (topic, receive) =>
       outside(() => network.subscribe(topic, (message) => outside(() => receive(message)))),
     publish: (topic, data) => outside(() => network.publish(topic, data)),

@@ -44,6 +44,18 @@ export interface Network {
   findProviders(cid: Uint8Array, options: { signal: AbortSignal }): AsyncIterable<FoundPeer>
 
   /**
+   * Stores a signed record in the DHT, at the peers nearest to its key, `/<kind>/<id>`, in place of an older one. Resolves with the
+   * number of peers that took it. Rejects with `INVALID_OPTION` for a kind that is not known here, what the check of its kind throws,
+   * `EXPIRED` when a newer one is known, and `DIRECTORY_UNREACHABLE` when nobody took it. The DHT does not keep it up: put it again.
+   */
+  putRecord(key: string, value: Uint8Array, options: { signal: AbortSignal }): Promise<number>
+  /**
+   * The newest record of a key that could be found before the signal, checked; undefined when others have answered and none has one.
+   * Rejects with `INVALID_OPTION`, and with `DIRECTORY_UNREACHABLE` when nobody answered.
+   */
+  getRecord(key: string, options: { signal: AbortSignal }): Promise<Uint8Array | undefined>
+
+  /**
    * Joins a gossip topic. `receive` judges each message before it travels on: `accept` passes it on, `ignore` does not,
    * `reject` also counts against whoever sent it.
    */

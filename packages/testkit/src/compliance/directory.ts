@@ -14,14 +14,21 @@ export interface DirectoryHome {
   member(name: string): Promise<DirectoryMember>
   /** Makes it known that a peer offers these, in place of what it offered. Default: the peer registers. */
   offer?(member: DirectoryMember, capabilities: readonly string[]): Promise<void>
-  /** How long what was told may take to be found, ms. Default 5,000. */
-  patienceMs?: number
+  /** Lets some time pass, between two looks at what may be on its way. */
+  pause(): Promise<void>
+  /** Such looks before it counts as lost. Default 500. */
+  readonly looks?: number
   /** Registrations that are taken back are gone at once. Default true; else they end by themselves some time. */
   readonly withdraws?: boolean
   /** Present when registrations run out: their lease in these checks, and the way to let time pass. */
   readonly lease?: { readonly ms: number; pass(ms: number): Promise<void> }
   /** Present when the directory can be lost and come back, with or without what was written there. */
-  readonly outage?: { begin(): Promise<void>; end(): Promise<void> }
+  readonly outage?: {
+    begin(): Promise<void>
+    end(): Promise<void>
+    /** A signal that fires when a question has waited for long enough that nobody will answer it. */
+    enough(): AbortSignal
+  }
   dispose(): Promise<void>
 }
 

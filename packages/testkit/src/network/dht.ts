@@ -14,6 +14,9 @@ export interface Dht {
   provide(host: Host, cid: Uint8Array, signal: AbortSignal): Promise<void>
   unprovide(host: Host, cid: Uint8Array): void
   find(host: Host, cid: Uint8Array, signal: AbortSignal): AsyncGenerator<FoundPeer, void>
+  /** Stores a record that has been judged, at the peers nearest to it; resolves with how many took it. */
+  put(host: Host, key: string, value: Uint8Array, signal: AbortSignal): Promise<number>
+  get(host: Host, key: string, signal: AbortSignal): Promise<Uint8Array | undefined>
   /** The DHT of this peer may have gained another: what waits for one looks again. */
   gained(host: Host): void
   /** The peer is gone, and with it what it was told. */
@@ -33,6 +36,8 @@ const ANSWER_MS = { min: 0.5, max: 2 }
 
 interface Member {
   readonly records: ProviderRecords
+  /** Signed records by key; bounded by what its judge remembers. */
+  readonly values: Map<string, Uint8Array>
   /** What it announces; the value stops the repetition. Bounded by what it provides. */
   readonly announced: Map<string, () => void>
   /** Operations that wait for a first peer. Bounded by the operations that are open. */
@@ -100,6 +105,51 @@ class MemoryDht implements Dht {
     if (!answered) throw nobodyAnswered(fault)
   }
 
+  async put(host: Host, key: string, value: Uint8Array, signal: AbortSignal): Promise<number> {
+    await this.#hasPeers(host, signal).catch((cause: unknown) => {
+      throw nobodyAnswered(cause)
+    })
+    this.#member(host).values.set(key, value.slice())
+    const { timeline } = this.#fabric
+    let [taken, longest] = [0, 0]
+    for (const [index, keeper] of this.#keepers(host, key).entries()) {
+      const round = this.#delay(host, keeper, index)
+      longest = Math.max(longest, round)
+      timeline.schedule(round / 2, () => {
+        if (!this.#reaches(host, keeper) || !passes(keeper, key, value)) return
+        this.#member(keeper).values.set(key, value.slice())
+        taken++
+      })
+    }
+    await timeline.sleep(longest, { signal }).catch(() => undefined)
+    if (taken === 0) throw nobodyAnswered(signal.reason)
+    return taken
+  }
+
+  async get(host: Host, key: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
+    await this.#hasPeers(host, signal).catch((cause: unknown) => {
+      throw nobodyAnswered(cause)
+    })
+    const { timeline } = this.#fabric
+    let answered = false
+    let best = this.#member(host).values.get(key)
+    let longest = 0
+    for (const [index, keeper] of this.#keepers(host, key).entries()) {
+      const round = this.#delay(host, keeper, index)
+      longest = Math.max(longest, round)
+      timeline.schedule(round, () => {
+        if (!this.#reaches(host, keeper)) return
+        answered = true
+        const value = this.#member(keeper).values.get(key)
+        // Older ones do not pass once a newer one has.
+        if (value && passes(host, key, value)) best = value
+      })
+    }
+    await timeline.sleep(longest, { signal }).catch(() => undefined)
+    if (!answered) throw nobodyAnswered(signal.reason)
+    return best && passes(host, key, best) ? best.slice() : undefined
+  }
+
   gained(host: Host): void {
     const { waiting } = this.#member(host)
     for (const go of waiting) go()
@@ -114,7 +164,12 @@ class MemoryDht implements Dht {
   #member(host: Host): Member {
     let member = this.#members.get(host)
     if (!member) {
-      member = { records: createRecords(this.#fabric.timeline), announced: new Map(), waiting: new Set() }
+      member = {
+        records: createRecords(this.#fabric.timeline),
+        values: new Map(),
+        announced: new Map(),
+        waiting: new Set(),
+      }
       if (host.running) this.#members.set(host, member)
     }
     return member
@@ -228,6 +283,16 @@ function nobodyAnswered(cause: unknown): HermesError {
     details: { sources: [{ source: 'dht', reason: 'no peer of the DHT has answered' }] },
     ...(cause === undefined ? {} : { cause }),
   })
+}
+
+/** Whether a peer takes a record: authentic, and not older than what it has seen. */
+function passes(host: Host, key: string, value: Uint8Array): boolean {
+  try {
+    host.judge.judge(key, value)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function keyOf(cid: Uint8Array): string {

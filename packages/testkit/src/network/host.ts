@@ -1,4 +1,4 @@
-import type { Channel, Gossip, Verdict } from 'hermes-peer'
+import type { Channel, Gossip, RecordJudge, Verdict } from 'hermes-peer'
 import type { ConnectionEnd } from './connection-end.ts'
 
 /** One running peer, as connections, DHT and gossip see it. */
@@ -11,6 +11,8 @@ export interface Host {
   /** Living ends of its connections, oldest first. */
   readonly ends: readonly ConnectionEnd[]
   addresses(): readonly string[]
+  /** Judges records of the DHT that it keeps or finds. */
+  readonly judge: RecordJudge
   handler(protocol: string): ((channel: Channel) => void) | undefined
   receiver(topic: string): ((message: Gossip) => Verdict) | undefined
   /** Remembers where a peer can be reached. */

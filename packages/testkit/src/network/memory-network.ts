@@ -1,6 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import { HermesError } from '@hermes-peer/protocol'
-import type { Channel, DialTarget, FoundPeer, Gossip, Network, NetworkEvents, Verdict } from 'hermes-peer'
+import {
+  type Channel,
+  createRecordJudge,
+  type DialTarget,
+  type FoundPeer,
+  type Gossip,
+  type Network,
+  type NetworkEvents,
+  type RecordJudge,
+  type RecordKinds,
+  type Verdict,
+} from 'hermes-peer'
 import { demandAddress, parseAddress } from './address.ts'
 import { keepConnected } from './bootstrap.ts'
 import { type ConnectionEnd, connectionLost } from './connection-end.ts'
@@ -18,6 +29,8 @@ export interface MemoryNetworkOptions {
   listen?: readonly string[]
   /** Addresses that are kept connected from `start` to `stop`. */
   bootstrap?: readonly string[]
+  /** Kinds of records that its DHT keeps, with their checks; others are refused. Default none. */
+  records?: RecordKinds
 }
 
 export interface World {
@@ -40,6 +53,7 @@ const DEFAULT_HOST = '/ip4/127.0.0.1'
 class MemoryNetwork implements Network, Host {
   readonly peerId: string
   readonly address: string
+  readonly judge: RecordJudge
   /** Bounded by the peers of the world. */
   readonly ends: ConnectionEnd[] = []
   readonly #world: World
@@ -57,6 +71,8 @@ class MemoryNetwork implements Network, Host {
     this.#world = world
     this.#options = options
     this.peerId = options.peerId
+    const { timeline } = world.fabric
+    this.judge = createRecordJudge({ kinds: options.records ?? {}, now: () => timeline.start + timeline.now() })
     this.address = parseAddress(options.listen?.[0] ?? '')?.host ?? DEFAULT_HOST
   }
 
@@ -148,6 +164,20 @@ class MemoryNetwork implements Network, Host {
       either.release()
       await found.return()
     }
+  }
+
+  putRecord(key: string, value: Uint8Array, { signal }: { signal: AbortSignal }): Promise<number> {
+    return this.#operation(signal, async (either) => {
+      this.judge.judge(key, value)
+      return this.#world.dht.put(this, key, value, either)
+    })
+  }
+
+  getRecord(key: string, { signal }: { signal: AbortSignal }): Promise<Uint8Array | undefined> {
+    return this.#operation(signal, async (either) => {
+      this.judge.demandKind(key)
+      return this.#world.dht.get(this, key, either)
+    })
   }
 
   // Gossip.

@@ -33,9 +33,14 @@ function home(mistake?: DirectoryMistake): () => Promise<DirectoryHome> {
           self: { agentId: name, peerId, addresses: [`/ip4/127.0.0.1/tcp/4001/p2p/${peerId}`] },
         }
       },
-      patienceMs: 100,
+      pause: () => new Promise((resolve) => setImmediate(resolve)),
+      looks: 5,
       lease: { ms: 60_000, pass: (ms) => clock.timeline.advance(ms) },
-      outage: { begin: async () => factory.reachable(false), end: async () => factory.reachable(true) },
+      outage: {
+        begin: async () => factory.reachable(false),
+        end: async () => factory.reachable(true),
+        enough: () => AbortSignal.timeout(1000),
+      },
       dispose: async () => undefined,
     }
   }

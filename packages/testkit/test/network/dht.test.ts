@@ -147,3 +147,46 @@ describe('the DHT', () => {
     expect([19, 20]).toContain(keepers)
   })
 })
+
+describe('records in the DHT', () => {
+  const text = (value: string) => Buffer.from(value)
+  const read = (value: Uint8Array | undefined) => value && Buffer.from(value).toString()
+
+  it('are found by others, the newest only, whoever holds an older one', async () => {
+    const { peer, timeline, world, idOf } = await star('habc')
+    const put = (name: string, value: string) =>
+      timeline.runUntil(peer(name).putRecord('/note/x', text(value), patient))
+    const get = (name: string) => timeline.runUntil(peer(name).getRecord('/note/x', patient))
+    expect(await get('b')).toBeUndefined()
+    expect(await put('a', '1:x first')).toBe(3)
+    expect(read(await get('b'))).toBe('1:x first')
+    world.faults.partition([[idOf('c')]])
+    expect(await put('a', '2:x second')).toBe(2)
+    world.faults.heal()
+    expect(read(await get('c'))).toBe('2:x second')
+    // It has seen the second now, as all others have: the first is taken nowhere.
+    await expect(put('b', '1:x first')).rejects.toMatchObject({ code: 'EXPIRED' })
+    expect(read(await get('h'))).toBe('2:x second')
+  })
+
+  it('are refused when they are of no kind, or not what the key names', async () => {
+    const { peer, timeline } = await star('ha')
+    const put = (key: string, value: string) => timeline.runUntil(peer('a').putRecord(key, text(value), patient))
+    await expect(put('/other/x', '1:x')).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(put('/note/x', '1:y')).rejects.toMatchObject({ code: 'IDENTITY_MISMATCH' })
+    await expect(put('/note/x', `1:x${'x'.repeat(100)}`)).rejects.toMatchObject({ code: 'LIMIT_EXCEEDED' })
+    await expect(timeline.runUntil(peer('a').getRecord('/other/x', patient))).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+    })
+  })
+
+  it('cannot be put or had while nobody is there', async () => {
+    const { peer, timeline } = await worldOf('a')
+    const controller = new AbortController()
+    timeline.schedule(100, () => controller.abort(new Error('enough')))
+    const both = [peer('a').putRecord('/note/x', text('1:x'), controller), peer('a').getRecord('/note/x', controller)]
+    for (const one of both) one.catch(() => {})
+    await timeline.advance('1s')
+    for (const one of both) await expect(one).rejects.toMatchObject({ code: 'DIRECTORY_UNREACHABLE' })
+  })
+})

@@ -1,10 +1,23 @@
-import type { Channel, Network } from 'hermes-peer'
+import { HermesError } from '@hermes-peer/protocol'
+import type { Channel, Network, RecordKinds } from 'hermes-peer'
 import { createTimeline } from '../../src/clock/timeline.ts'
 import { createRecorder, type Recorder } from '../../src/compliance/recorder.ts'
 import { createMemoryWorld, type MemoryWorldOptions } from '../../src/network/world.ts'
 import { seededRandom } from '../../src/random/seeded-random.ts'
 import { createTrace } from '../../src/trace.ts'
 import { peerIdOf } from './peer-id.ts'
+
+/** Records that anybody may write: `<serial>:<text that begins with the id>`. */
+const NOTES: RecordKinds = {
+  note: {
+    mostBytes: 100,
+    check(id, value) {
+      const [serial = '', text = ''] = Buffer.from(value).toString().split(':')
+      if (!text.startsWith(id)) throw new HermesError('IDENTITY_MISMATCH')
+      return { serial: Number(serial), expiresAt: Number.MAX_SAFE_INTEGER }
+    },
+  },
+}
 
 export const ECHO = '/test/echo/1'
 
@@ -28,7 +41,7 @@ export async function worldOf(names: string, options: Partial<MemoryWorldOptions
 
   /** A peer that serves ECHO; `prepare` may set what is done with a channel. */
   async function start(name: string, more: { listen?: string[]; bootstrap?: string[] } = {}): Promise<Network> {
-    const network = world.network({ peerId: idOf(name), ...more })
+    const network = world.network({ peerId: idOf(name), records: NOTES, ...more })
     const channels: Recorder[] = []
     accepted[name] = channels
     network.handle(ECHO, (channel: Channel) => {

@@ -101,6 +101,14 @@ class Libp2pNetwork implements Network {
     yield* this.#running().providers.find(cid, options.signal)
   }
 
+  async putRecord(key: string, value: Uint8Array, options: { signal: AbortSignal }): Promise<number> {
+    return this.#running().records.put(key, value, options.signal)
+  }
+
+  async getRecord(key: string, options: { signal: AbortSignal }): Promise<Uint8Array | undefined> {
+    return this.#running().records.get(key, options.signal)
+  }
+
   subscribe(topic: string, receive: (message: Gossip) => Verdict): () => void {
     return this.#topics.subscribe(topic, receive)
   }

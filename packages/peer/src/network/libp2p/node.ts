@@ -5,12 +5,15 @@ import { type GossipSub, gossipsub } from '@libp2p/gossipsub'
 import { identify } from '@libp2p/identify'
 import type { Connection, Libp2p, PeerId, PrivateKey, TypedEventTarget } from '@libp2p/interface'
 import { type KadDHT, kadDHT, passthroughMapper } from '@libp2p/kad-dht'
+import { peerIdFromPrivateKey, peerIdFromString } from '@libp2p/peer-id'
 import { ping } from '@libp2p/ping'
 import { tcp } from '@libp2p/tcp'
 import type { Multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { DEFAULTS, STREAM_WINDOW_BYTES } from '../../defaults.ts'
+import type { RecordJudge } from '../records.ts'
 import { usableAddresses, withPeerId } from './addresses.ts'
+import { createDhtLimits } from './dht-limits.ts'
 import { gossipOptions } from './gossip.ts'
 import type { GossipScore } from './gossip-score.ts'
 import { stopWithTimers } from './late-timers.ts'
@@ -49,6 +52,8 @@ export interface Node {
   /** Who the DHT can ask. */
   readonly routingTable: RoutingTable
   readonly gossip: GossipSub
+  /** Judges records of the DHT, its own and those of others. */
+  readonly judge: RecordJudge
   /** Dials exactly this address; the connection is then known to libp2p as if it had dialled by itself. */
   dialAddress(address: Multiaddr, signal: AbortSignal): Promise<Connection>
   /** Why a dial of that address has not come to an end in time. */
@@ -85,7 +90,8 @@ interface Transports {
 export async function createNode(options: NodeOptions): Promise<Node> {
   const { settings, privateKey, announce, nativeCrypto } = options
   let components: Components | undefined
-  let peerId = ''
+  const peerId = peerIdFromPrivateKey(privateKey).toString()
+  const limits = createDhtLimits(peerId, settings.records)
   const listening = () => {
     const bound = (components?.transportManager.getListeners() ?? []).map((listener) => listener.getAddrs())
     return usableAddresses(bound).map((address) => withPeerId(address, peerId))
@@ -94,6 +100,8 @@ export async function createNode(options: NodeOptions): Promise<Node> {
   const libp2p = await createLibp2p({
     start: false,
     privateKey,
+    datastore: limits.datastore,
+    connectionGater: { denyInboundEncryptedConnection: (other) => limits.denies(other.toString()) },
     nodeInfo: { name: 'hermes-peer', userAgent: 'hermes-peer' },
     addresses: {
       listen: options.listen.map(String),
@@ -142,8 +150,7 @@ export async function createNode(options: NodeOptions): Promise<Node> {
         peerInfoMapper: passthroughMapper,
         reprovide: REPROVIDE,
         initialQuerySelfInterval: FIRST_SELF_QUERY_MS,
-        // Only provider records: a namespace without a validator is refused, and `pk` has one by default.
-        validators: { pk: refuseRecord },
+        ...limits.init,
       }),
       gossip: gossipsub(gossipOptions(options.score)),
       hermes: (all: Components) => {
@@ -152,13 +159,18 @@ export async function createNode(options: NodeOptions): Promise<Node> {
       },
     },
   })
-  peerId = libp2p.peerId.toString()
   const { dht, gossip } = libp2p.services
+  limits.attach(dht, (other) => {
+    for (const connection of libp2p.getConnections(peerIdFromString(other))) {
+      connection.abort(new Error('it floods the DHT'))
+    }
+  })
   return {
     libp2p,
     dht,
     routingTable: (dht as KadDHT & { routingTable: RoutingTable }).routingTable,
     gossip,
+    judge: limits.judge,
     dialAddress: async (address, signal) => {
       const { transportManager } = components as Components
       const connection = await transportManager.dial(address, { signal }).catch((error: unknown) => {
@@ -172,8 +184,4 @@ export async function createNode(options: NodeOptions): Promise<Node> {
     stop: () =>
       stopWithTimers({ stop: async () => libp2p.stop(), addressManager: components?.addressManager ?? {}, gossip }),
   }
-}
-
-function refuseRecord(): never {
-  throw new Error('this DHT keeps provider records only')
 }

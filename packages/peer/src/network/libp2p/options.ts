@@ -1,5 +1,6 @@
 import { checkName, HermesError } from '@hermes-peer/protocol'
 import { DEFAULTS } from '../../defaults.ts'
+import type { RecordKinds } from '../records.ts'
 
 /** How to run a peer's transport over TCP, Noise and yamux. */
 export interface Libp2pNetworkOptions {
@@ -18,6 +19,8 @@ export interface Libp2pNetworkOptions {
   /** A dial, from the first address to an open channel, ends after this. Default 2,000 ms. */
   dialTimeoutMs?: number
   limits?: Libp2pLimits
+  /** Kinds of records that the DHT keeps, with their checks; others are refused. Default none. */
+  records?: RecordKinds
   /** Largest gossip message in bytes, by topic. Default 65,536 for each topic that is not named. */
   topics?: Readonly<Record<string, number>>
 }
@@ -42,6 +45,7 @@ export interface Settings {
   readonly preSharedKey: Uint8Array | undefined
   readonly mdns: boolean
   readonly dialTimeoutMs: number
+  readonly records: RecordKinds
   readonly maxConnections: number
   readonly pendingHandshakes: number
   readonly perAddressLimit: number
@@ -89,6 +93,7 @@ export function settingsOf(options: Libp2pNetworkOptions): Settings {
     preSharedKey,
     mdns: options.mdns ?? false,
     dialTimeoutMs: number('dialTimeoutMs', options.dialTimeoutMs ?? DEFAULTS.dialTimeoutMs),
+    records: options.records ?? {},
     maxConnections: number('limits.maxConnections', limits.maxConnections ?? DEFAULTS.maxConnections),
     pendingHandshakes: number('limits.pendingHandshakes', limits.pendingHandshakes ?? DEFAULTS.pendingHandshakes),
     perAddressLimit:

@@ -194,7 +194,7 @@ const textsOf = (addresses: readonly Multiaddr[], peerId: string): string[] =>
 
 const isSelf = (from: { toString(): string }, own: string): boolean => from.toString() === own
 
-function nobodyAnswered(cause: unknown): HermesError {
+export function nobodyAnswered(cause: unknown): HermesError {
   return new HermesError('DIRECTORY_UNREACHABLE', {
     message: 'no peer of the DHT has answered',
     details: { sources: [{ source: 'dht', reason: 'no peer of the DHT has answered' }] },

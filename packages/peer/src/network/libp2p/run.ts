@@ -4,6 +4,7 @@ import type { Multiaddr } from '@multiformats/multiaddr'
 import type { Channel, NetworkEvents } from '../network.ts'
 import { checkPeerId } from './addresses.ts'
 import { createChannel } from './channel.ts'
+import { createDhtRecords, type DhtRecords } from './dht-records.ts'
 import { createDialer, type Dialer } from './dialer.ts'
 import type { Topics } from './gossip.ts'
 import type { Node } from './node.ts'
@@ -24,6 +25,7 @@ const IDLE_MS = 5_000
 export interface Run {
   readonly opener: Opener
   readonly providers: Providers
+  readonly records: DhtRecords
   addresses(): string[]
   /** Rejects with what `Network.start` promises. */
   listen(addresses: readonly Multiaddr[]): Promise<void>
@@ -67,6 +69,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
 class NodeRun implements Run {
   readonly opener: Opener
   readonly providers: Providers
+  readonly records: DhtRecords
   readonly #options: RunOptions
   readonly #dialer: Dialer
   readonly #life = new AbortController()
@@ -75,7 +78,7 @@ class NodeRun implements Run {
 
   constructor(options: RunOptions) {
     const { node, settings } = options
-    const { libp2p, dht, routingTable, dialAddress, late } = node
+    const { libp2p, dht, routingTable, dialAddress, late, judge } = node
     this.#options = options
     const ownPeerId = libp2p.peerId.toString()
     const life = this.#life.signal
@@ -89,6 +92,7 @@ class NodeRun implements Run {
       maxOutboundStreams: settings.inboundChannels,
     })
     this.providers = createProviders({ dht, ownPeerId, hasPeers: () => routingTable.size > 0, life })
+    this.records = createDhtRecords({ dht, ownPeerId, judge, life })
     libp2p.addEventListener('peer:connect', ({ detail }) => this.#onConnect(detail.toString()))
     libp2p.addEventListener('peer:disconnect', ({ detail }) => this.#onDisconnect(detail.toString()))
     routingTable.addEventListener('peer:add', () => {

@@ -17,6 +17,8 @@ import { memberOf } from './support.ts'
 
 const PROTOCOL = '/hermes/test/1.0.0'
 const nothing = (): void => undefined
+const shortly = () => new Promise<void>((resolve) => setTimeout(resolve, 20))
+const enough = () => AbortSignal.timeout(300)
 
 describe('a directory in memory', () => {
   const home = async (): Promise<DirectoryHome> => {
@@ -24,10 +26,12 @@ describe('a directory in memory', () => {
     const clock = manualClock()
     return {
       member: (name) => memberOf(factory, name, { clock }),
+      pause: shortly,
       lease: { ms: 60_000, pass: (ms) => clock.timeline.advance(ms) },
       outage: {
         begin: async () => factory.reachable(false),
         end: async () => factory.reachable(true),
+        enough,
       },
       dispose: async () => undefined,
     }
@@ -45,6 +49,7 @@ describe('a directory in a file', () => {
     write()
     return {
       member: (name) => memberOf(staticDirectory(path), name, { clock }),
+      pause: shortly,
       async offer({ self }, capabilities) {
         const { agentId, peerId, addresses } = self
         agents.set(agentId, { agent_id: agentId, peer_id: peerId, addresses, capabilities })
@@ -98,7 +103,8 @@ describe('the DHT as a directory', () => {
         return member(name, network)
       },
       withdraws: false,
-      patienceMs: 15_000,
+      pause: shortly,
+      looks: 700,
       dispose,
     }
   }
@@ -167,8 +173,9 @@ describe.skipIf(missing !== undefined)(`a Redis as directory${missing ? ` (skipp
         return made
       },
       lease: { ms: 300, pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) },
-      patienceMs: 15_000,
-      outage: { begin: () => server.kill(), end: () => server.start() },
+      pause: shortly,
+      looks: 700,
+      outage: { begin: () => server.kill(), end: () => server.start(), enough },
       dispose: async () => undefined,
     }
   }
