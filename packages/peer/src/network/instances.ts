@@ -144,10 +144,20 @@ export function createInstances(first: OwnInstance, firstNetwork: Network, clock
     },
     async *findProviders(cid, options): AsyncIterable<FoundPeer> {
       // A node that has just started may not know whom to ask: the one before it does.
+      let answered = false
+      let fault: unknown
       for (const network of [...networks.values()].reverse()) {
-        for await (const peer of network.findProviders(cid, options)) if (!mine(peer.peerId)) yield peer
+        try {
+          for await (const peer of network.findProviders(cid, options)) if (!mine(peer.peerId)) yield peer
+          answered = true
+        } catch (error) {
+          fault = error
+        }
       }
+      if (!answered) throw fault
     },
+    putRecord: (...what) => now().putRecord(...what),
+    getRecord: (...what) => now().getRecord(...what),
     subscribe(topic, receive) {
       const subscription: Subscription = { receive, ends: new Map() }
       subscriptions.set(topic, subscription)
