@@ -144,9 +144,17 @@ export function createInstances(first: OwnInstance, firstNetwork: Network, clock
     },
     async *findProviders(cid, options): AsyncIterable<FoundPeer> {
       // A node that has just started may not know whom to ask: the one before it does.
+      let answered = false
+      let fault: unknown
       for (const network of [...networks.values()].reverse()) {
-        for await (const peer of network.findProviders(cid, options)) if (!mine(peer.peerId)) yield peer
+        try {
+          for await (const peer of network.findProviders(cid, options)) if (!mine(peer.peerId)) yield peer
+          answered = true
+        } catch (error) {
+          fault = error
+        }
       }
+      if (!answered) throw fault
     },
     putRecord: (key, value, options) => now().putRecord(key, value, options),
     getRecord: (key, options) => now().getRecord(key, options),

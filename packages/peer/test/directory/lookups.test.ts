@@ -140,6 +140,16 @@ describe('a look-up', () => {
     expect(met.map(({ peerId }) => peerId)).toEqual(['good'])
   })
 
+  it('F-27 of 50 dead providers and a live one, the live one is reached within the look-up', async () => {
+    const { fakes, met, look, clock } = looking(['dht'], ({ peerId }) => (peerId === 'live' ? 1 : undefined))
+    const dead = Array.from({ length: 50 }, (_, at) => peer(`dead${at}`))
+    Object.assign(fakes[0] as object, { peers: [...dead, peer('live')] })
+    const before = clock.monotonic()
+    await look()
+    expect(met.map(({ peerId }) => peerId)).toEqual(['live'])
+    expect(clock.monotonic() - before).toBeLessThanOrEqual(DEFAULTS.lookupTimeoutMs + 1)
+  })
+
   it('bounds its dials, and stops at enough links', async () => {
     const many = (count: number) =>
       Array.from({ length: count }, (_, at) => ({ ...peer(`p${at}`), toldBy: `t${at % 50}` }))

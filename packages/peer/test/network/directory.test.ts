@@ -85,6 +85,24 @@ describe('the directory of providers', () => {
     expect(await found(seeker, cidOf('nobody has this'), 5000)).toEqual([])
   })
 
+  it.each([2, 3, 8])(
+    'F-28 a network of %i peers on loopback: found, absent is an answer, also while a third of them is dead',
+    async (count) => {
+      const bootstrap = await started()
+      serveEcho(bootstrap)
+      const others = await Promise.all(Array.from({ length: count - 1 }, () => joined(bootstrap)))
+      const provider = others[0] as Network
+      const cid = cidOf('capability')
+      await provider.provide(cid, { signal: soon() })
+      const seeker = others[1] ?? bootstrap
+      expect((await firstFound(seeker, cid))?.peerId).toBe(provider.peerId)
+      const dead = others.slice(2, 2 + Math.floor(count / 3))
+      await Promise.all(dead.map((one) => one.stop()))
+      expect((await found(seeker, cid, 5000)).map(({ peerId }) => peerId)).toEqual([provider.peerId])
+      expect(await found(seeker, cidOf('nobody has this'), 5000)).toEqual([])
+    },
+  )
+
   it('keeps networks of different names apart', async () => {
     const [here, other] = await Promise.all([started(), started({ networkName: 'other' })])
     serveEcho(other)

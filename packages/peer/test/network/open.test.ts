@@ -212,6 +212,19 @@ describe('open', () => {
     expect(await failure(a, { peerId: 'nobody', addresses: [] })).toMatchObject({ code: 'INVALID_ADDRESS' })
   })
 
+  it('F-29 an address that leads back to oneself is told as that of a wrong peer, and the good one behind it is reached', async () => {
+    const [a, b] = await Promise.all([started(), started()])
+    serveEcho(b)
+    // Two containers that both announce 127.0.0.1 and the same port.
+    const own = (a.addresses()[0] as string).replace(/\/p2p\/.*/, '')
+    const error = await a
+      .open({ peerId: b.peerId, addresses: [own] }, PROTOCOL, { signal: soon() })
+      .catch((reason) => reason)
+    expect(error).toMatchObject({ code: 'PEER_UNREACHABLE', details: { tried: [{ reason: 'wrong peer' }] } })
+    const channel = await a.open({ peerId: b.peerId, addresses: [own, ...b.addresses()] }, PROTOCOL, { signal: soon() })
+    expect(channel.remotePeer).toBe(b.peerId)
+  })
+
   it('does not dial itself, and knows when there is nothing to dial', async () => {
     const a = await started()
     expect((await failure(a, { peerId: a.peerId, addresses: a.addresses() })).tried[0]?.reason).toBe('this peer itself')
