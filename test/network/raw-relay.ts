@@ -11,9 +11,6 @@ import { createLibp2p } from 'libp2p'
 import { onTestFinished } from 'vitest'
 import { seedOf } from './support.ts'
 
-/** What a relay does with the bytes that it sends on; `undefined` drops them. */
-export type Meddle = (bytes: Uint8Array) => Uint8Array | undefined
-
 export interface RawRelay {
   readonly address: string
   /** Everything that it has sent to anybody, after it took off the encryption between itself and the sender. */
@@ -21,17 +18,15 @@ export interface RawRelay {
   stop(): Promise<void>
 }
 
-/** A relay of plain libp2p, which knows nothing of agents and can be dishonest. The key of a name is always the same. */
-export async function rawRelay(name: string, port = 0, meddle: Meddle = (bytes) => bytes): Promise<RawRelay> {
+/** A relay of plain libp2p, which knows nothing of agents. The key of a name is always the same. */
+export async function rawRelay(name: string, port = 0): Promise<RawRelay> {
   const seen: Uint8Array[] = []
   const tap = (secured: SecuredConnection): SecuredConnection => {
     const { connection } = secured
     const send = connection.send.bind(connection)
     connection.send = (data) => {
-      const bytes = data.subarray()
-      seen.push(bytes)
-      const out = meddle(bytes)
-      return out === undefined ? true : send(out)
+      seen.push(data.subarray())
+      return send(data)
     }
     return secured
   }

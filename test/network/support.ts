@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { peerIdOf, signingKey, toBase64url } from '@hermes-peer/protocol'
@@ -40,6 +41,15 @@ export function agent(name: string, options: Partial<PeerOptions> = {}): Peer {
   })
   onTestFinished(() => peer.stop({ drainMs: 0 }))
   return peer
+}
+
+/** A port of loopback that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
 
 /** Repeats a call that may fail while links come back. */

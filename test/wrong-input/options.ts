@@ -5,6 +5,8 @@ import type { Case, Edge } from './case.ts'
 const create = (options: unknown) => () => createPeer(options as PeerOptions)
 const withOption = (option: unknown) => create({ agentId: 'desk', ...(option as object) })
 
+const RELAY = '/ip4/10.0.0.9/tcp/4001/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp'
+
 const option = (field: string, value: unknown, name: string, more: Partial<Case> = {}): Case => ({
   name: `${field} ${name}`,
   code: 'INVALID_OPTION',
@@ -156,6 +158,35 @@ export const optionsEdge: Edge = {
       run: () => redisDirectory('redis://10.0.0.5', { prefx: 'x' } as never),
     },
     option('announce', [''], 'that is empty', { code: 'INVALID_ADDRESS' }),
+    option('gate', 'trust', 'that is another text', { remedy: /true, false or "keys"/ }),
+    option('relay', 'wss://relay', 'that is a text', { remedy: /via or server/ }),
+    option('relay', [], 'that is a list'),
+    option('relay.vai', { vai: [] }, 'misspelt', { remedy: /via and server/ }),
+    option('relay.via', { via: RELAY }, 'that is a text', { remedy: /at most 4/ }),
+    option('relay.via', { via: new Array(5).fill(RELAY) }, 'of five relays', { remedy: /at most 4/ }),
+    option('relay.via', { via: ['/ip4/10.0.0.9/tcp/4001'] }, 'without the peer id', {
+      code: 'INVALID_ADDRESS',
+      names: /relay\.via\[0\].*10\.0\.0\.9/,
+      remedy: /\/p2p\/<peer id/,
+    }),
+    option(
+      'relay.via',
+      { via: [`${RELAY}/p2p-circuit/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp`] },
+      'that is behind a relay itself',
+      { code: 'INVALID_ADDRESS' },
+    ),
+    option('relay.via', { via: [5] }, 'that is a number', { code: 'INVALID_ADDRESS' }),
+    option('relay', { via: [RELAY] }, 'under the local preset', { remedy: /preset: "server"/ }),
+    option('relay', { server: true }, 'as a server under the local preset', { remedy: /preset: "server"/ }),
+    option('relay.server', { server: 5 }, 'that is a number', { remedy: /true, false/ }),
+    option('relay.server.slots', { server: { slots: 5 } }, 'misspelt', { remedy: /reservations/ }),
+    option('relay.server.open', { server: { open: 1 } }, 'that is a number', { remedy: /true or false/ }),
+    option('relay.server.reservations', { server: { reservations: 0 } }, 'that is zero', { remedy: /from 1/ }),
+    option('relay.server.reservations', { server: { reservations: 1.5 } }, 'that is a part', { remedy: /whole/ }),
+    option('relay.server.reservationMs', { server: { reservationMs: 3e9 } }, 'beyond any timer', {
+      remedy: /2147483647/,
+    }),
+    option('relay.server.connectionBytes', { server: { connectionBytes: '1 GiB' } }, 'that is a text'),
     option('preSharedKey', '', 'that is empty', { remedy: /path of a key file/ }),
     option('preSharedKey', new Uint8Array(32), 'that is the key itself', { remedy: /path of a key file/ }),
     option('mdns', 'yes', 'that is a text', { remedy: /true or false/ }),

@@ -117,10 +117,16 @@ function anyPort(listen: readonly string[]): readonly string[] {
 }
 
 /** Who may connect at all: whom trust knows, and whom the user has named. */
-function gateOf({ relay, bootstrap, tunables }: Settings, trust: Trust) {
-  const ids = [...relay.via, ...bootstrap].flatMap((address) => /\/p2p\/([^/]+)$/.exec(address)?.[1] ?? [])
+function gateOf({ relay, bootstrap, gate, tunables }: Settings, trust: Trust) {
+  // Of an address that leads through a relay both are named.
+  const ids = [...relay.via, ...bootstrap].flatMap((address) =>
+    [...address.matchAll(/\/p2p\/([^/]+)/g)].map(([, id]) => id ?? ''),
+  )
   return {
-    standing: (key: Uint8Array) => trust.standing?.(fingerprintOf(key)) ?? 'unknown',
+    standing: (key: Uint8Array) => {
+      const said = trust.standing?.(fingerprintOf(key)) ?? 'unknown'
+      return gate === 'keys' && said === 'unknown' ? 'stranger' : said
+    },
     named: new Set(ids),
     unknown: tunables.unknownConnections,
     unknownMs: tunables.unknownConnectionMs,

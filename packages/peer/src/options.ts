@@ -65,9 +65,11 @@ export interface PeerOptions {
   /**
    * Keeps places for whom trust knows by its key, and gives others few and for a short time: where only a handshake can tell (pins,
    * certificates, the next key of an agent on a list) a connection has 10 s to come to one, unless it takes part in the DHT.
+   * `'keys'`: such a peer is refused right after the encryption, before the DHT, gossip or any agent sees it, and is not dialled;
+   * this also refuses agents whose key only a certificate ties to them, and pins no new ones.
    * Relays and peers to join through that are named with their peer id are let in. Default: true with `preset: 'server'`.
    */
-  gate?: boolean
+  gate?: boolean | 'keys'
   /**
    * Path of the key that all peers of a private network share, of mode 0600; `generatePreSharedKey` makes one. Whoever does
    * not have it cannot begin a connection, and learns nothing from one. Default: none.
@@ -108,7 +110,7 @@ export interface Settings {
   readonly bootstrap: readonly string[]
   readonly directories: readonly DirectoryFactory[]
   readonly relay: RelaySettings
-  readonly gate: boolean
+  readonly gate: boolean | 'keys'
   readonly preSharedKey: string | undefined
   readonly mdns: boolean
   readonly folder: string
@@ -166,7 +168,7 @@ export function readOptions(options: PeerOptions): Settings {
     bootstrap: addresses(options, 'bootstrap') ?? [],
     directories: directoriesOf(options.directories),
     relay: relayOf(options.relay),
-    gate: options.gate === undefined ? preset === 'server' : boolean(options.gate, 'gate'),
+    gate: gateOf(options.gate, preset),
     preSharedKey: text(options, 'preSharedKey', 'must be the path of a key file'),
     mdns: boolean(options.mdns, 'mdns'),
     folder: text(options, 'folder') ?? join(homedir(), '.hermes-peer'),
@@ -238,6 +240,12 @@ function text(
   if (value === undefined) return undefined
   if (typeof value !== 'string' || (value === '' && field !== 'description')) refuse(field, demand)
   return value as string
+}
+
+function gateOf(value: unknown, preset: PeerOptions['preset']): boolean | 'keys' {
+  if (value === undefined) return preset === 'server'
+  if (value !== 'keys' && typeof value !== 'boolean') refuse('gate', 'must be true, false or "keys"')
+  return value as boolean | 'keys'
 }
 
 function texts(value: unknown, field: string, most: number): readonly string[] {

@@ -172,6 +172,7 @@ describe('loopback', () => {
     '/ip6/::ffff:10.0.0.1/tcp/1',
     '/dns4/localhost2/tcp/1',
     '127.0.0.1',
+    '/ip4/127.0.0.1/tcp/1/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp/p2p-circuit/p2p/12D3KooWEyoppNCUx8Yx66oV9fJnriXwCcXwDDUA2kj6vnc6iDEp',
     '',
     undefined,
   ])('is not %s', (address) => {

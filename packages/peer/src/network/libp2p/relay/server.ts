@@ -1,3 +1,4 @@
+import type { circuitRelayServer, RelayReservation } from '@libp2p/circuit-relay-v2'
 import type { PeerId } from '@libp2p/interface'
 import { RELAYED_STREAMS, type RelayComponents } from './components.ts'
 
@@ -14,8 +15,6 @@ export interface RelayLimits {
 export interface RelayServer {
   /** Whether a peer may not have a slot. */
   refuses(peerId: PeerId): boolean
-  /** Peers that hold a slot. */
-  readonly holders: number
   stop(): Promise<void>
 }
 
@@ -28,8 +27,8 @@ export async function serveRelay(
   limits: RelayLimits,
   admits: (peerId: string) => boolean,
 ): Promise<RelayServer> {
-  const { circuitRelayServer } = await import('@libp2p/circuit-relay-v2')
-  const server = circuitRelayServer({
+  const relay = await import('@libp2p/circuit-relay-v2')
+  const server = relay.circuitRelayServer({
     hopTimeout: HOP_TIMEOUT_MS,
     maxInboundHopStreams: RELAYED_STREAMS,
     maxOutboundHopStreams: RELAYED_STREAMS,
@@ -45,6 +44,7 @@ export async function serveRelay(
     start(): Promise<void>
     stop(): Promise<void>
   }
+  mendRenewal(server.reservations, limits.reservationMs)
   const { connectionManager, events } = components
   const hostOf = (peerId: PeerId): string | undefined =>
     connectionManager.getConnections(peerId)[0]?.remoteAddr.getComponents()[0]?.value
@@ -52,16 +52,12 @@ export async function serveRelay(
   const release = ({ detail: peerId }: CustomEvent<PeerId>): void => {
     const slot = server.reservations.get(peerId)
     if (slot === undefined) return
-    // Its end would also take away the slot that the peer has when it is back.
     slot.signal.clear()
     server.reservations.delete(peerId)
   }
   events.addEventListener('peer:disconnect', release)
   await server.start()
   return {
-    get holders() {
-      return server.reservations.size
-    },
     refuses(peerId) {
       if (!limits.open && !admits(peerId.toString())) return true
       if (server.reservations.has(peerId)) return false
@@ -76,4 +72,37 @@ export async function serveRelay(
       await server.stop()
     },
   }
+}
+
+type Slots = ReturnType<ReturnType<typeof circuitRelayServer>>['reservations']
+
+/**
+ * The timer that libp2p gives a slot forgets only the first of its ends when it is set anew: from the second renewal on it
+ * fires at the end of the first, and takes the slot and all connections through it along. Each slot gets one that does not.
+ */
+function mendRenewal(slots: Slots, ms: number): void {
+  const set = slots.set.bind(slots)
+  slots.set = (peerId, slot) => {
+    if (slots.get(peerId) !== slot) {
+      slot.signal.clear()
+      slot.signal = renewable(ms)
+      slot.signal.addEventListener('abort', () => {
+        if (slots.get(peerId) === slot) slots.delete(peerId)
+      })
+    }
+    return set(peerId, slot)
+  }
+}
+
+function renewable(ms: number): RelayReservation['signal'] {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const clear = () => clearTimeout(timer)
+  const reset = (again: number) => {
+    clear()
+    timer = setTimeout(() => controller.abort(new Error('the slot has come to its end')), again)
+    timer.unref()
+  }
+  reset(ms)
+  return Object.assign(controller.signal, { clear, reset })
 }
