@@ -13,6 +13,7 @@ export const PROGRAMS = [
   'test/journal/support/child',
   'test/processes/agent',
   'test/processes/cycles',
+  'test/processes/many',
   'test/streams/support/writer',
 ] as const
 export type Program = (typeof PROGRAMS)[number]

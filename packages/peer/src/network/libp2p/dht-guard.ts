@@ -2,6 +2,7 @@ import { HermesError } from '@hermes-peer/protocol'
 import type { KadDHT } from '@libp2p/kad-dht'
 import { LRUCache } from 'lru-cache'
 import { type Bucket, createBucket } from './token-bucket.ts'
+import { reportTraffic } from './traffic.ts'
 
 /**
  * What one peer may have stored here: as many announcements at once as it may have kept here (see dht-store.ts), and enough to renew
@@ -131,6 +132,7 @@ export function guardDht(dht: KadDHT, guard: DhtGuard): void {
     throw new HermesError('INTERNAL', { message: 'this version of @libp2p/kad-dht has no place for limits' })
   }
   rpc.handleMessage = async (peer, message) => {
+    reportTraffic('dht', 1)
     guard.judge(peer.toString(), message)
     return handle.call(rpc, peer, message)
   }

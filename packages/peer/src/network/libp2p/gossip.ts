@@ -3,6 +3,7 @@ import { HermesError } from '@hermes-peer/protocol'
 import { type GossipSub, type GossipsubOpts, type TopicValidatorFn, TopicValidatorResult } from '@libp2p/gossipsub'
 import type { Gossip, Verdict } from '../network.ts'
 import type { GossipScore } from './gossip-score.ts'
+import { countGossip } from './traffic.ts'
 
 type Receive = (message: Gossip) => Verdict
 
@@ -112,6 +113,7 @@ class JudgedTopics implements Topics {
     this.#service = service
     const judge: TopicValidatorFn = (peer, { topic, data }) => this.#judge(topic, peer.toString(), data)
     service.topicValidators = new EveryTopic(judge)
+    countGossip(service)
     restrictTopics(service, (topic) => topic.startsWith(this.#options.prefix) || this.#receivers.has(topic))
     for (const topic of this.#receivers.keys()) service.subscribe(topic)
   }
