@@ -6,9 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { program } from '../programs/program.ts'
 
-const TIER = process.env.HERMES_TEST_TIER ?? 'test'
-/** Agents in all; the larger numbers need a minute of two cores each. */
-const SIZES = TIER === 'test' ? [10] : [10, 20, 50]
+const TIER = (process.env.HERMES_TEST_TIER ?? 'test') as 'test' | 'ci' | 'long'
+/** Agents in all. Fifty that start at once are a minute of two cores: each has to do with nearly all others. */
+const SIZES = { test: [10], ci: [10, 20], long: [10, 20, 50] }[TIER] ?? [10]
+const LIMIT_MS = { 10: 60_000, 20: 60_000, 50: 180_000 }
 const PROCESSES = 5
 
 interface Message {
@@ -31,8 +32,8 @@ const heard = (child: ChildProcess, type: Message['type']): Promise<Message> =>
   })
 
 test.each(SIZES)(
-  '%i agents in five processes: all skills can be found by each process within 60 s',
-  { timeout: 240_000 },
+  '%i agents in five processes: all skills can be found by each process',
+  { timeout: 300_000 },
   async (size) => {
     const folder = mkdtempSync(join(tmpdir(), 'hermes-many-'))
     const children: ChildProcess[] = []
@@ -64,6 +65,7 @@ test.each(SIZES)(
         }),
       )
 
+    const limit = LIMIT_MS[size as keyof typeof LIMIT_MS]
     const begun = performance.now()
     const { addresses = [] } = await launch([], ids.slice(0, 1))
     const rest = ids.slice(1)
@@ -75,13 +77,12 @@ test.each(SIZES)(
         ),
       ),
     )
-    let missing = ids
-    while (missing.length > 0 && performance.now() - begun < 60_000) {
-      missing = (await asked({ do: 'find', skills: ids }, 'found')).flatMap((one) => one.missing ?? [])
-    }
+    let found = await asked({ do: 'find', skills: ids }, 'found')
+    const missing = () => found.flatMap((one) => one.missing ?? [])
+    while (missing().length > 0 && performance.now() - begun < limit) found = await asked({ do: 'find' }, 'found')
     const took = performance.now() - begun
-    expect(missing).toEqual([])
-    expect(took).toBeLessThan(60_000)
+    expect(missing()).toEqual([])
+    expect(took).toBeLessThan(limit)
     console.log(`${size} agents: all found by all processes after ${(took / 1000).toFixed(1)} s`)
     if (TIER === 'test') return
 

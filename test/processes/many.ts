@@ -35,17 +35,23 @@ await Promise.all(
 )
 say({ type: 'ready', addresses: peers[0]?.addresses })
 
+/** Skills that the agent whose turn it is has not found yet: each look-up makes it dial half of the network, so one after the other. */
+let sought: { agentId: string; by: Peer }[] = []
 process.on('message', async (message: { do: string; skills?: string[] }) => {
   if (message.do === 'count') return say({ type: 'counted', ...traffic })
-  // Each skill is asked for by one of the agents here, in turn.
-  const missing: string[] = []
-  await Promise.all(
-    (message.skills ?? []).map(async (agentId, index) => {
-      const peer = peers[index % peers.length] as Peer
-      if (peer.agentId === agentId) return
-      const found = await peer.find({ capability: skillOf(agentId).name })
-      if (!found.some((one) => one.agentId === agentId && one.usable)) missing.push(agentId)
-    }),
-  )
-  say({ type: 'found', missing })
+  if (message.skills)
+    sought = message.skills.map((agentId, index) => ({ agentId, by: peers[index % peers.length] as Peer }))
+  const left: typeof sought = []
+  const waiting = [...sought]
+  const seek = async (): Promise<void> => {
+    for (let one = waiting.pop(); one; one = waiting.pop()) {
+      const { agentId, by } = one
+      if (by.agentId === agentId) continue
+      const found = await by.find({ capability: skillOf(agentId).name }).catch(() => [])
+      if (!found.some((candidate) => candidate.agentId === agentId && candidate.usable)) left.push(one)
+    }
+  }
+  await seek()
+  sought = left
+  say({ type: 'found', missing: left.map(({ agentId }) => agentId) })
 })

@@ -436,7 +436,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       }
       withdraw = opened.announce(network.addresses())
       const absent = (way: string): void => void (stopping || reconnector.begin(way, false))
-      await joinWays({ settings, opened, network, join: joinThrough, absent })
+      await joinWays({ settings, opened, network, random, join: joinThrough, absent })
       await tasks.start()
       storedEvents.handOn()
       telemetry.emit('peer.started', { agentId, peerId: network.peerId, addresses: network.addresses() })

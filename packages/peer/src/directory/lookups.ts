@@ -62,6 +62,9 @@ interface Memory {
   readonly unreachable: Map<string, string>
 }
 
+/** Look-ups under way at which no further one is begun only to have something newer. */
+const MOST_AT_A_TIME = 4
+
 export function createLookups(options: LookupsOptions): Lookups {
   return new MergedLookups(options)
 }
@@ -79,6 +82,8 @@ class MergedLookups implements Lookups {
     const { clock, tunables } = this.#options
     const under = this.#running.get(capability)
     if (under) return under.done
+    // Somebody is known already: it can wait until others are done, as each makes the DHT dial many.
+    if (!force && this.#running.size >= MOST_AT_A_TIME) return undefined
     const memory = this.#memory.get(capability)
     if (!force && memory) {
       // A source that is down is not asked with every call: most fail at once.

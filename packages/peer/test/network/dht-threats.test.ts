@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { noise } from '@chainsafe/libp2p-noise'
 import { yamux } from '@chainsafe/libp2p-yamux'
-import { providerCid, type SignedDocument, signingKey, signManifest } from '@hermes-peer/protocol'
+import { capability, providerCid, type SignedDocument, signingKey, signManifest } from '@hermes-peer/protocol'
 import { generateKeyPair } from '@libp2p/crypto/keys'
 import { identify } from '@libp2p/identify'
 import type { PrivateKey } from '@libp2p/interface'
@@ -12,19 +13,25 @@ import { tcp } from '@libp2p/tcp'
 import { multiaddr } from '@multiformats/multiaddr'
 import { createLibp2p } from 'libp2p'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import type { Peer } from '../../src/api.ts'
 import { systemClock } from '../../src/clock.ts'
+import { createPeer } from '../../src/create-peer.ts'
 import { DEFAULTS } from '../../src/defaults.ts'
 import { createLookups } from '../../src/directory/lookups.ts'
 import { recordKinds } from '../../src/directory/records.ts'
 import { dhtDirectory } from '../../src/directory/sources/dht.ts'
 import { createSourceHealth } from '../../src/directory/sources/health.ts'
+import { loadOrCreateKey } from '../../src/identity/key-file.ts'
 import { createGossipScore } from '../../src/network/libp2p/gossip-score.ts'
 import { keyFromSeed } from '../../src/network/libp2p/identity.ts'
 import { createNode } from '../../src/network/libp2p/node.ts'
 import { settingsOf } from '../../src/network/libp2p/options.ts'
 import type { FoundPeer, Network } from '../../src/network/network.ts'
+import { systemRandom } from '../../src/random.ts'
 import { createTelemetry } from '../../src/telemetry/telemetry.ts'
 import { contextOf } from '../directory/sources/support.ts'
+import { temporaryFolder } from '../identity/support.ts'
 import { capabilityEntry } from '../routing/support.ts'
 import { until } from '../waiting.ts'
 import { addProvider, putValue } from './kad-wire.ts'
@@ -240,49 +247,60 @@ describe('threat: DHT fill', () => {
   })
 })
 
+/**
+ * Nodes whose ids lie nearer to the key of a capability than those of others, as identities cost nothing. They join through those
+ * addresses, keep to themselves what they are told, and name the same 60 inventions to everybody who asks, at an address that is silent.
+ */
+async function besiege(sybils: number, cid: Uint8Array, addresses: readonly string[]): Promise<ReadonlySet<string>> {
+  const target = createHash('sha256').update(cid.subarray(2)).digest()
+  const distance = (key: PrivateKey) =>
+    createHash('sha256')
+      .update(peerIdFromPrivateKey(key).toMultihash().bytes)
+      .digest()
+      .map((byte, at) => byte ^ (target[at] as number))
+  const keys = await Promise.all(Array.from({ length: 500 }, () => generateKeyPair('Ed25519')))
+  const near = keys
+    .map((key) => ({ key, at: distance(key) }))
+    .sort((a, b) => Buffer.compare(a.at, b.at))
+    .slice(0, sybils)
+  const { address: silent } = await tcpServer(() => {})
+  const inventions = await Promise.all(
+    Array.from({ length: 60 }, async () => peerIdFromPrivateKey(await generateKeyPair('Ed25519'))),
+  )
+  for (const { key } of near) {
+    const sybil = await stranger(key)
+    const { rpc } = sybil.services.dht as unknown as {
+      rpc: { handleMessage: (peer: unknown, message: Asked) => Promise<object> }
+    }
+    const answer = rpc.handleMessage.bind(rpc)
+    rpc.handleMessage = async (peer, message) => {
+      const told = await answer(peer, message)
+      if (message.type !== 'GET_PROVIDERS') return told
+      const providers = inventions.map((id) => ({
+        id: id.toMultihash().bytes,
+        multiaddrs: [multiaddr(silent).bytes],
+      }))
+      return { ...told, providers }
+    }
+    for (const address of addresses) await sybil.dial(multiaddr(address))
+  }
+  return new Set(inventions.map(String))
+}
+
 describe('threat: eclipse and sybils', () => {
   it('sybils near the key name inventions by the hundred; the right one is still found and dialled, in bounded time', {
     timeout: PATIENCE_MS,
   }, async () => {
-    const sybils = byTier({ test: 6, ci: 20, long: 20 })
     const cid = providerCid(NETWORK, 'work')
-    const target = createHash('sha256').update(cid.subarray(2)).digest()
-    const distance = (key: PrivateKey) =>
-      createHash('sha256')
-        .update(peerIdFromPrivateKey(key).toMultihash().bytes)
-        .digest()
-        .map((byte, at) => byte ^ (target[at] as number))
-    // Identities cost nothing: those nearest to the key of many.
-    const keys = await Promise.all(Array.from({ length: 500 }, () => generateKeyPair('Ed25519')))
-    const near = keys
-      .map((key) => ({ key, at: distance(key) }))
-      .sort((a, b) => Buffer.compare(a.at, b.at))
-      .slice(0, sybils)
-
     const first = await honest()
     const provider = await honest(first)
-    // Whoever is sent there is never answered.
-    const { address: silent } = await tcpServer(() => {})
-    const inventions = await Promise.all(
-      Array.from({ length: 60 }, async () => peerIdFromPrivateKey(await generateKeyPair('Ed25519'))),
+    // A record is kept by the 20 nodes nearest to its key: where all of them are sybils the DHT alone tells nothing true.
+    const sybils = byTier({ test: 6, ci: 15, long: 15 })
+    const inventions = await besiege(
+      sybils,
+      cid,
+      [first, provider].map((one) => one.addresses()[0] as string),
     )
-    for (const { key } of near) {
-      const sybil = await stranger(key)
-      const { rpc } = sybil.services.dht as unknown as {
-        rpc: { handleMessage: (peer: unknown, message: Asked) => Promise<object> }
-      }
-      const answer = rpc.handleMessage.bind(rpc)
-      rpc.handleMessage = async (peer, message) => {
-        const told = await answer(peer, message)
-        if (message.type !== 'GET_PROVIDERS') return told
-        const providers = inventions.map((id) => ({
-          id: id.toMultihash().bytes,
-          multiaddrs: [multiaddr(silent).bytes],
-        }))
-        return { ...told, providers }
-      }
-      for (const one of [first, provider]) await sybil.dial(multiaddr(one.addresses()[0] as string))
-    }
     await provider.provide(cid, { signal: soon() })
     // It comes when all is said, and has been told nothing itself.
     const seeker = await honest(first)
@@ -308,9 +326,44 @@ describe('threat: eclipse and sybils', () => {
     await lookups.run('work', true)
     expect(met).toContain(provider.peerId)
     // Nobody else was taken for one that offers it: a hint is dialled, and its key must answer.
-    expect(met.filter((peerId) => inventions.some((id) => id.toString() === peerId))).toEqual([])
+    expect(met.filter((peerId) => inventions.has(peerId))).toEqual([])
     expect(dialled).toBeLessThanOrEqual(256)
     await source.close()
+  })
+
+  it('where the DHT is theirs alone, agents that trust each other still find and call each other', {
+    timeout: PATIENCE_MS,
+  }, async () => {
+    const keys = ['first', 'provider', 'seeker'].map((agentId) => {
+      const path = join(temporaryFolder(), 'key.pem')
+      return { agentId, path, key: loadOrCreateKey(path, systemRandom()) }
+    })
+    const allow = keys.map(({ agentId, key }) => ({ agent_id: agentId, fingerprint: key.publicKey.fingerprint }))
+    const launch = async (agentId: string, bootstrap: readonly string[], serve?: (peer: Peer) => void) => {
+      const identity = keys.find((one) => one.agentId === agentId)?.path as string
+      const options = { agentId, identity, network: NETWORK, preset: 'none', trust: { allow }, journal: false } as const
+      // All of them come from one machine here, where an attacker would have many.
+      const peer = createPeer({ ...options, bootstrap, tuning: { pendingHandshakesPerAddress: 1000 } })
+      serve?.(peer)
+      await peer.start()
+      onTestFinished(() => peer.stop({ drainMs: 0 }))
+      return peer
+    }
+    const work = capability('work', {
+      description: 'Says who works.',
+      input: z.null(),
+      output: z.string(),
+      effects: 'none',
+    })
+    const first = await launch('first', [])
+    const [address] = first.addresses as [string]
+    const provider = await launch('provider', [address], (peer) => peer.provide(work, () => 'provider'))
+    const sybils = byTier({ test: 6, ci: 20, long: 20 })
+    await besiege(sybils, providerCid(NETWORK, 'work'), [address, provider.addresses[0] as string])
+    const seeker = await launch('seeker', [address])
+    expect(await seeker.call(work, null, { timeoutMs: 30_000 })).toBe('provider')
+    const found = await seeker.find({ capability: 'work' })
+    expect(found.map(({ agentId }) => agentId)).toEqual(['provider'])
   })
 })
 
