@@ -38,9 +38,9 @@ describe('threat: prompt injection via manifest', () => {
     for (const query of [{ where: { data_domain: 'finance' } }, { where: { [TRICKS]: 'x' } }]) {
       const text = explain(await rank(query))
       expect(text.split('\n')).toHaveLength(2)
-      expect(text).not.toMatch(/[\u202e\u200b\u0007]/)
       for (const line of text.split('\n')) {
         expect(line.startsWith('✗ ')).toBe(true)
+        expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u)
         expect(line.length).toBeLessThan(250)
       }
     }
