@@ -98,13 +98,9 @@ test('real providers of capacity 1 : 2 : 4 get their shares; a killed one none; 
   for (const { by, running } of answers) expect(running, by).toBeLessThanOrEqual(PLACES[by] ?? 8)
   expect(late.length).toBeGreaterThan(50)
   expect(moved).toBe(0)
-  // 900 draws on a machine that does other things too, which delays its reports of load: the exact bound is held in virtual time.
-  // Equal shares, which know of no capacity, are outside of these.
-  for (const [name, places] of Object.entries(PLACES)) {
-    const ideal = places / 14
-    expect(before[name] ?? 0, `${name}: ${percent(before)}`).toBeGreaterThan(ideal * 0.3)
-    expect(before[name] ?? 0, `${name}: ${percent(before)}`).toBeLessThan(ideal * 1.7)
-  }
-  expect(before.four ?? 0, percent(before)).toBeGreaterThan(0.6 * (8 / 14))
+  // How busy the machine is counts as load, so that other work on it shifts the shares, which are held to their bounds in virtual
+  // time; what no other work shifts is who has more places gets more.
+  expect(before.four ?? 0, percent(before)).toBeGreaterThan(before.one ?? 0)
+  for (const name of Object.keys(PLACES)) expect(before[name] ?? 0, `${name}: ${percent(before)}`).toBeGreaterThan(0)
   expect(after.new ?? 0).toBeLessThan(0.2)
 })
